@@ -18,7 +18,7 @@ import pytest
 from streams.embedded import Broker
 from streams.errors import HoplineError
 from tests.distribution import ByFile, rank
-from tests.killable import Embedded, KillableKafka
+from tests.killable import RESTARTS_SOON, Embedded, KillableKafka
 from tests.leftovers import Leftovers
 from tests.postgres import MissingError, Postgres
 
@@ -92,7 +92,7 @@ def killable_kafka(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[K
         with KafkaContainer() as container:
             yield container
         return
-    with Embedded(tmp_path / "kafka") as broker:
+    with Embedded(tmp_path / "kafka", beside=RESTARTS_SOON) as broker:
         yield broker
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from streams.embedded import Broker
+from streams.embedded import Beside, Broker
+
+RESTARTS_SOON = Beside(properties={"broker.session.timeout.ms": "4000"})
+"""A killed broker starts only after its former session has expired, after 15 s by default."""
 
 
 class KillableKafka(Protocol):

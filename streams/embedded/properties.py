@@ -24,16 +24,16 @@ _FIXED = {
     # No rebalance delay on one machine.
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
-    # After a kill the controller waits this long for the former broker's session to end: 9 s by
-    # default. On a busy machine one late heartbeat would end a session this short, and a broker
-    # without a session may report that the cluster has no brokers, after which librdkafka hangs
-    # (issue 5301). So it sends heartbeats more often than every 2 s, the default.
-    "broker.session.timeout.ms": "4000",
     "broker.heartbeat.interval.ms": "500",
     # The default is 128 MB of heap, but logs are small here.
     "log.cleaner.dedupe.buffer.size": "16777216",
 }
 
+# If a broker's session expires, its partitions get other leaders, which should be soon. A single
+# broker has nobody to replace it. It then reports for a moment that the cluster has no brokers, and
+# librdkafka never connects again (issue 5301). A busy or virtual machine may stop Java for ten
+# seconds. On the other hand, a killed broker starts only after its former session has expired.
+_SESSION_OF_SEVERAL, _SESSION_ALONE = "4000", "15000"
 
 _COPIES = ("default", "offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
 _IN_SYNC = (
@@ -88,6 +88,7 @@ def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOT
         "node.id": str(node.number),
         **{f"{topic}.replication.factor": str(count) for topic in _COPIES},
         **{name: str(max(1, count - 1)) for name in _IN_SYNC},
+        "broker.session.timeout.ms": _SESSION_ALONE if count == 1 else _SESSION_OF_SEVERAL,
         "listeners": ",".join(f"{name}://{HOST}:{at}" for name, at in listeners.items()),
         "listener.security.protocol.map": ",".join(
             f"{name}:{'PLAINTEXT' if name == 'CONTROLLER' else name}" for name in listeners

@@ -13,6 +13,7 @@ from streams.embedded import Broker
 from streams.kafka import Cluster, deploy
 from streams.wire import Topics
 from tests.agents.rig import ORDERS, ROOT, shop
+from tests.killable import RESTARTS_SOON
 from tests.running import DEADLINE, eventually
 from tests.workers.rig import pause
 
@@ -27,7 +28,7 @@ FAUSTS = ("tests.faults.agents", "one", "worker", "--loglevel=info", "--without-
 def test_without_kafka_agents_end_all_the_same(
     tmp_path: Path, command: tuple[str, ...], ready: bytes
 ) -> None:
-    broker, log = Broker(tmp_path / "kafka"), tmp_path / "agents.log"
+    broker, log = Broker(tmp_path / "kafka", beside=RESTARTS_SOON), tmp_path / "agents.log"
     bootstrap = broker.start().bootstrap
     where = {"HOPLINE_BOOTSTRAP": bootstrap, "HOPLINE_PREFIX": "t."}
     try:

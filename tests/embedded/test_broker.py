@@ -17,13 +17,14 @@ from streams.embedded.probe import free_ports
 from streams.embedded.process import command_line, wait_until
 from streams.embedded.state import DataDir
 from streams.errors import SurroundingsError, UsageError
+from tests.killable import RESTARTS_SOON
 
 from .fakes import fake_java, no_java
 
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    broker = Broker(tmp_path / "data")
+    broker = Broker(tmp_path / "data", beside=RESTARTS_SOON)
     yield broker
     broker.stop()
 

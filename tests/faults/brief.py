@@ -17,6 +17,7 @@ from typing import Any, cast
 from streams.embedded import Beside
 from streams.protocol import Limits
 from streams.wire import specs
+from tests.killable import RESTARTS_SOON
 
 LIMITS = Limits(time_to_live=8_000, retries=(1_000, 2_000, 4_000, 8_000), closed_initiator=20_000)
 """A copy lives for 8 s; the key of a closed dialog is kept for 12 s after the last frame."""
@@ -25,6 +26,7 @@ LONGEST = 75.0
 s, retention of a minute (Kafka's minimum), and 5 s until Kafka checks."""
 BROKER = Beside(
     properties={
+        **RESTARTS_SOON.properties,
         "offsets.retention.minutes": "1",
         "offsets.retention.check.interval.ms": "5000",
         "transactional.id.expiration.ms": "60000",

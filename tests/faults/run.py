@@ -26,6 +26,7 @@ from tests.faults.processes import Supervisor, supervised
 from tests.faults.scenarios import APPLICATIONS, ENDPOINTS, EVERYBODY, WORKERS, Scenario
 from tests.faults.shifted import Clock
 from tests.faults.verdict import Recovery, Verdict, judge, only, summed_up
+from tests.killable import RESTARTS_SOON
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -75,7 +76,7 @@ def run(
     with ExitStack() as stack:
         if scenario.brief:
             stack.enter_context(shortened())
-        beside = BROKER if scenario.brief else NOTHING
+        beside = BROKER if scenario.brief else NOTHING if scenario.hostile else RESTARTS_SOON
         where = stack.enter_context(
             run_clusters(folder, scenario.brokers, two=scenario.two, beside=beside)
         )

@@ -13,6 +13,7 @@ from streams.embedded import Broker
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, TopicPartition, cluster, outage
 from streams.wire import Topics
+from tests.killable import RESTARTS_SOON
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -24,7 +25,7 @@ def test_an_outage_is_a_few_lines(
     """One when it begins, one now and then, one at its end; however many clients there are."""
     monkeypatch.setattr(outage, "EVERY", 1.0)
     monkeypatch.setattr(outage, "_LOOK", 0.5)
-    broker = Broker(tmp_path)
+    broker = Broker(tmp_path, beside=RESTARTS_SOON)
     address = broker.start().bootstrap
     kafka = Cluster(address, Topics("t."))
     clients = [kafka.consumer(f"g{n}") for n in range(5)]

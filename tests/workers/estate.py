@@ -21,6 +21,7 @@ from streams.protocol import Limits
 from streams.resources import topologies_dir
 from streams.topology import Topology, load, share_of
 from streams.workers import ForwarderWorker
+from tests.killable import RESTARTS_SOON
 from tests.running import System, running
 from tests.workers.wrong_clock import start_ahead
 
@@ -100,7 +101,7 @@ def estate(
 
     ``change`` is what the topology has that the shipped one has not.
     """
-    broker = Broker(data, port=free_ports(1)[0])
+    broker = Broker(data, port=free_ports(1)[0], beside=RESTARTS_SOON)
     with ExitStack() as stack:
         stack.callback(broker.stop)
         start_ahead(broker, ahead)

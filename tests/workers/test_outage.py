@@ -16,7 +16,7 @@ from streams.kafka import KafkaError, watermarks
 from streams.protocol import Limits
 from streams.wire import decode_event
 from streams.workers import ForwarderWorker
-from tests.killable import Embedded
+from tests.killable import RESTARTS_SOON, Embedded
 from tests.workers.rig import Gate, HookedCluster, Rig, Running, eventually, pair, pause, rig
 
 PATIENT = Limits(retries=(600_000,))
@@ -39,7 +39,7 @@ def alone(unique: str, tmp_path: Path) -> Iterator[tuple[Embedded, Rig]]:
     """Return a broker of the test's own, and two instances on it."""
     (tmp_path / "topology").mkdir()
     with (
-        Embedded(tmp_path / "kafka") as broker,
+        Embedded(tmp_path / "kafka", beside=RESTARTS_SOON) as broker,
         rig(broker.bootstrap, unique, pair(tmp_path / "topology")) as made,
     ):
         yield broker, made
