@@ -66,10 +66,10 @@ class Familiar:
     def _learn(self, raw: bytes, dialog: Dialog) -> None:
         if dialog.held or dialog.partial or dialog.parked:
             return  # positions never repeat, and a window of them takes 200 kB
-        ids = (str(guid).encode() for guid in (dialog.group, dialog.handle))
-        at = raw.find(b"".join(_TEXT + text for text in ids))
-        if at < 0:
-            return  # for example, GUIDs in upper case
+        ids = b"".join(_TEXT + str(guid).encode() for guid in (dialog.group, dialog.handle))
+        at = raw.find(ids)
+        if at < 0 or at != raw.rfind(ids):
+            return  # GUIDs in upper case, or a name that contains both ids
         if len(self._patterns) >= PATTERNS:
             self._patterns.clear()
             self._lengths.clear()

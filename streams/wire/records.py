@@ -43,7 +43,7 @@ PRIORITY, CAUSE = "sb-priority", "sb-cause"
 MOVED = "sb-moved"
 """The last header of a record whose body was copied unchanged to the end of its topic."""
 INSIDE, OUTSIDE = b"inside", b"outside"
-_READ = frozenset({ROUTE, MESSAGE, HOP, ORIGIN, CONVERSATION, COMMAND, PRIORITY, CAUSE})
+_OF_STATEMENT, _OF_FRAME = frozenset({COMMAND, CAUSE}), frozenset({ROUTE, MESSAGE, HOP, ORIGIN})
 
 _KEY_BYTES, _UUID_BYTES = 36, 16
 LARGEST_BODY = 900_000
@@ -97,12 +97,13 @@ def is_moved(headers: Sequence[tuple[str, bytes | None]]) -> bool:
 
 
 def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
-    """Return the headers for a body's copy: the headers that Hopline reads, and :data:`MOVED`.
+    """Return the headers for a body's copy: those read of ``cmd`` or ``in``, and :data:`MOVED`.
 
-    With all foreign headers, a copy could exceed Kafka's size limit.
+    With other headers, a copy could exceed Kafka's size limit.
     """
     read = dict(headers)  # the last of several with one name, as for every reader
-    return [*((name, raw) for name, raw in read.items() if name in _READ), (MOVED, None)]
+    names = _OF_STATEMENT if COMMAND in read else _OF_FRAME
+    return [*((name, raw) for name, raw in read.items() if name in names), (MOVED, None)]
 
 
 def demand_size(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> None:
@@ -110,7 +111,8 @@ def demand_size(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]
 
     A body that is too large by itself is left to the size check (8459).
     """
-    size = len(header_of(headers, COMMAND) or b"") + min(len(value or b""), LARGEST_BODY)
+    size = sum(len(header_of(headers, name) or b"") for name in (COMMAND, CAUSE))
+    size += min(len(value or b""), LARGEST_BODY)
     if size > LARGEST_WITH_BODY:
         raise MalformedError(f"Command: {size} bytes with its body exceed the record size limit")
 

@@ -474,6 +474,7 @@ def test_current_database() -> None:
     [
         ({"error_code": 0, "error_text": "no"}, 8419),
         ({"error_code": -1, "error_text": "no"}, 8419),
+        ({"error_code": 1, "error_text": 13_200 * "&"}, 8459),
         ({"error_code": 1, "error_text": None}, 8422),
     ],
 )

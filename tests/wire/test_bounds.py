@@ -38,6 +38,8 @@ from streams.wire.records import (
     LARGEST_BODY,
     LARGEST_WITH_BODY,
     MOVED,
+    ORIGIN,
+    ROUTE,
     demand_size,
     moved_headers,
 )
@@ -233,6 +235,9 @@ def test_a_copy_of_a_body_has_no_header_that_nobody_reads() -> None:
     """With all of them it could be larger than Kafka takes: the log would never be trimmed."""
     said = [(COMMAND, b"1"), ("x", bytes(148_000)), (CAUSE, b"2"), (COMMAND, b"3"), (MOVED, None)]
     assert moved_headers(said) == [(COMMAND, b"3"), (CAUSE, b"2"), (MOVED, None)]
+    of_a_frame = [(ROUTE, bytes(148_000)), (ORIGIN, b"")]
+    assert moved_headers([(COMMAND, b"1"), *of_a_frame]) == [(COMMAND, b"1"), (MOVED, None)]
+    assert moved_headers([*of_a_frame, (CAUSE, b"2")]) == [*of_a_frame, (MOVED, None)]
 
 
 @pytest.mark.parametrize(("header", "body"), [(90_001, LARGEST_BODY), (LARGEST_WITH_BODY + 1, 0)])
@@ -242,6 +247,8 @@ def test_a_statement_that_could_not_be_written_once_more_is_malformed(
     demand_size(bytes(body), [(COMMAND, bytes(header - 1)), ("x", bytes(100_000))])
     with pytest.raises(MalformedError, match="exceed the record size limit"):
         demand_size(bytes(body), [(COMMAND, bytes(header))])
+    with pytest.raises(MalformedError, match="exceed the record size limit"):
+        demand_size(bytes(body), [(COMMAND, bytes(header - 100)), (CAUSE, bytes(100))])
 
 
 def test_a_body_that_is_too_large_by_itself_is_left_to_8459() -> None:

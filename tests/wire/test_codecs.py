@@ -184,6 +184,16 @@ def test_a_dialog_with_positions_is_no_pattern() -> None:
     assert len(patterns._patterns) == 1
 
 
+def test_a_name_that_contains_both_ids_is_no_pattern() -> None:
+    """Whoever names a service can calculate the ids of a dialog before it begins."""
+    patterns = Familiar(s.DIALOG, s.decode_dialog)
+    dialog = s.decode_dialog(examples()["Dialog"], ID)
+    name = f"H{dialog.group}H{dialog.handle}12"
+    dialog = replace(dialog, far_service=name, held={}, partial=[], parked=[])
+    for _ in range(2):
+        assert patterns.read(s.encode_dialog(dialog), ID) == replace(dialog, conversation=ID)
+
+
 def test_a_record_that_is_cut_off_is_no_familiar_one() -> None:
     patterns = Familiar(s.DIALOG, s.decode_dialog)
     raw = examples()["Dialog"]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from streams.errors import Number
 from streams.node.endpoint.committed import CommittedState
+from streams.node.endpoint.outgoing import error_body
 from streams.node.endpoint.overlay import Overlay
 from streams.node.endpoint.validation import is_valid
 from streams.protocol import DEFAULT, Command, Dialog, State
@@ -80,13 +81,20 @@ def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | 
     return group
 
 
-def check_end(command: Command) -> Number | None:
-    """Return the error of END CONVERSATION WITH ERROR; the broker owns codes below 1."""
+def check_end(tx: Overlay, command: Command) -> Number | None:
+    """Return the error of END CONVERSATION WITH ERROR; the broker owns codes below 1.
+
+    An Error is a single frame, and no endpoint accepts a larger one. In XML, a character may take
+    six bytes.
+    """
     if command.error_code is None:
         return None
     if command.error_code <= 0:
         return Number.ERROR_CODE_INVALID
-    return Number.ERROR_DESCRIPTION_MISSING if command.error_text is None else None
+    if command.error_text is None:
+        return Number.ERROR_DESCRIPTION_MISSING
+    size = len(error_body(command.error_code, command.error_text))
+    return Number.MESSAGE_TOO_LARGE if size > tx.endpoint.limits.frame else None
 
 
 def check_send(tx: Overlay, command: Command, dialog: Dialog) -> Number | None:

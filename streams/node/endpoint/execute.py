@@ -84,7 +84,7 @@ def _end(
     if command.cleanup:
         number, subclass = machine.cleanup(), ConversationEvent.CLEANED_UP
     else:
-        number = check_end(command)
+        number = check_end(tx, command)
         with_error = command.error_code is not None
         subclass = ConversationEvent.ENDED_WITH_ERROR if with_error else ConversationEvent.ENDED
         if number is None:
