@@ -85,7 +85,7 @@ def check_end(tx: Overlay, command: Command) -> Number | None:
     """Return the error of END CONVERSATION WITH ERROR; the broker owns codes below 1.
 
     An Error is a single frame, and no endpoint accepts a larger one. In XML, a character may take
-    six bytes.
+    five bytes.
     """
     if command.error_code is None:
         return None
