@@ -24,6 +24,7 @@ _FIXED = {
     # No rebalance delay on one machine.
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
+    # More often than every 2 s, the default, because a late heartbeat can end a session.
     "broker.heartbeat.interval.ms": "500",
     # The default is 128 MB of heap, but logs are small here.
     "log.cleaner.dedupe.buffer.size": "16777216",

@@ -137,13 +137,13 @@ class _FlowTurns:
         return kept.position if kept is not None and kept in self._flow.waiting else -1
 
     def _continue(self, key: DialogKey, positions: Iterator[int], most: int) -> int:
-        found = list(islice(positions, min(most, self._room, self._few)))
+        most, last = min(most, self._room), self._few + self._few // 2
+        found = list(islice(positions, last + 1))
+        if len(found) > min(most, last):
+            count = min(most, self._few)
+            heappush(self._started, (found[count], key, chain(found[count + 1 :], positions)))
+            del found[count:]
         if found:
-            rest = list(islice(positions, self._few // 2 + 1))
-            if len(rest) > min(most, self._room, self._few + self._few // 2) - len(found):
-                heappush(self._started, (rest[0], key, chain(rest[1:], positions)))
-            else:
-                found += rest
             self._planned.setdefault(key, (self._where, []))[1].extend(found)
         return len(found)
 

@@ -59,10 +59,10 @@ class Allowance:
             least = min(self.records, self._most // LEAST)
             self.records = self._timely = max(self.records // 2, least, 1)
         else:
-            grown = _grown if seconds <= SHORT else int
-            self._timely = min(self._most, grown(self._timely))
-            affordable = self._affordable(records, dialogs)
-            self.records = min(affordable, self._timely, grown(self.records))
+            if seconds <= SHORT:
+                self._timely = min(self._most, _grown(self._timely))
+                self.records = _grown(self.records)
+            self.records = min(self._affordable(records, dialogs), self._timely, self.records)
 
     def _affordable(self, records: int, dialogs: int) -> int:
         """Return the number of records that cost as much as ``most`` at LIVELY per dialog."""
