@@ -18,6 +18,7 @@ from streams.kafka import (
     headers_of,
     read_begins,
     read_highs,
+    take,
 )
 from streams.kafka.listing import topic_names
 from streams.wire import MalformedError
@@ -26,7 +27,6 @@ from streams.wire.place import place_of
 __all__ = ["has_queues", "settle", "trimmed"]
 
 _SLICE = 0.2  # seconds per call of the client library, so that signals are handled
-_AT_ONCE = 1_000
 _EARLIER = 60_000
 """Milliseconds by which a worker's clock may be behind the clock of this process."""
 
@@ -101,7 +101,7 @@ def _reader(cluster: Cluster, began: int) -> Consumer:
 
 
 def _read(consumer: Consumer) -> Iterator[Message]:
-    for message in consumer.consume(_AT_ONCE, _SLICE):
+    for message in take(consumer, _SLICE):
         error = message.error()
         if error is None:
             yield message

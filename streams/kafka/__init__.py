@@ -37,6 +37,7 @@ from streams.kafka.create_topics import create, grow
 from streams.kafka.deploy import Deployment, deploy, find_beyond_apply, preview, specs_of
 from streams.kafka.failure import is_forbidden, is_passing, worded
 from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
+from streams.kafka.fetcher import CACHE_BYTES, Fetcher, GoneError
 from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung, find_open
 from streams.kafka.lag import (
     Lags,
@@ -54,9 +55,6 @@ from streams.kafka.lost_brokers import LostBrokers
 from streams.kafka.notes import closed, note_of
 from streams.kafka.patience import OneAtATime, Patience, StuckError
 from streams.kafka.reader import (
-    CACHE_BYTES,
-    Fetcher,
-    GoneError,
     next_of,
     partitions_of,
     read_all,
@@ -64,11 +62,12 @@ from streams.kafka.reader import (
     read_live,
     watermarks,
 )
-from streams.kafka.recent import GATHERED, PAUSING, is_at_end, start_before_newest, take
+from streams.kafka.recent import GATHERED, PAUSING, is_at_end, start_before_newest
 from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stalled_fetch import StalledFetch
 from streams.kafka.stated import demand_stateable, stated_cluster
+from streams.kafka.taking import take, take_more
 from streams.kafka.topic_ids import NO_TOPIC, find_topic_id, topic_id, topic_ids
 from streams.kafka.transactor import AbortedError, Outgoing, Transactor
 from streams.kafka.trim import first_since, trim
@@ -160,6 +159,7 @@ __all__ = [
     "start_before_newest",
     "stated_cluster",
     "take",
+    "take_more",
     "topic_id",
     "topic_ids",
     "trim",

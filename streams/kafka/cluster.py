@@ -33,6 +33,10 @@ of 255, gzip by 1,032. Kafka always returns a whole batch, so only ``receive.mes
 limits the data that is decompressed."""
 _LOOK = 5.0
 """Seconds between log lines about waiting for a cluster."""
+HEADER_BYTES = 128
+"""Bytes that a header takes in memory besides its name and value."""
+_HEADERS = 16
+"""Maximum number of headers of our own records."""
 _outages: dict[object, Outage] = {}
 _headers = operator.methodcaller("headers")
 
@@ -59,12 +63,16 @@ def headers_of(message: Message) -> Headers:
 
 
 def size_of(message: Message) -> int:
-    """Return the size in bytes of a record with its headers, which ``len`` leaves out."""
+    """Return the size in bytes of a record with its headers, which ``len`` leaves out.
+
+    Each header above the number that our records have counts :data:`HEADER_BYTES` more.
+    """
     try:
         headers = headers_of(message)
     except MalformedError:
         headers = []
-    return len(message) + sum(len(name) + len(value or b"") for name, value in headers)
+    size = len(message) + sum(len(name) + len(value or b"") for name, value in headers)
+    return size + HEADER_BYTES * max(0, len(headers) - _HEADERS)
 
 
 @dataclass(frozen=True, slots=True)

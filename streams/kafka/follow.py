@@ -13,6 +13,7 @@ from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicP
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Message, headers_of
 from streams.kafka.consumer_health import ConsumerHealth
+from streams.kafka.taking import take
 from streams.wire import MalformedError
 from streams.wire.describe import RawRecord
 
@@ -123,8 +124,7 @@ class Follower(Generic[Item]):
                     yield item
 
     def _poll(self) -> list[Message]:
-        first = self._consumer.poll(_SLICE)
-        return [] if first is None else [first, *self._consumer.consume(500, 0)]
+        return take(self._consumer, _SLICE, 500)
 
     def _take(self, message: Message) -> None:
         place = (message.topic() or "", message.partition() or 0)

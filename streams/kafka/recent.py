@@ -19,8 +19,6 @@ GATHERED: dict[str, Any] = {"fetch_queue_backoff_ms": 10}
 """Configuration of a consumer that gathers records while it processes others."""
 PAUSING: dict[str, Any] = {"fetch_queue_backoff_ms": 100, "fetch_wait_max_ms": 500}
 """Configuration of a consumer that pauses between two reads."""
-BATCH = 1_000
-"""Maximum number of records taken from the client's queue at a time."""
 
 
 def start_before_newest(
@@ -45,12 +43,6 @@ def start_before_newest(
     where.offset = max(0, newest.timestamp()[1] - int(1000 * seconds(newest)))
     [found] = consumer.offsets_for_times([where], timeout=30)
     return (found.offset if 0 <= found.offset <= high else low), high
-
-
-def take(consumer: Consumer, timeout: float) -> list[Message]:
-    """Return available records; wait at most ``timeout`` seconds for the first."""
-    first = consumer.poll(timeout)
-    return [] if first is None else [first, *consumer.consume(BATCH, 0)]
 
 
 def is_at_end(consumer: Consumer, topic: str, position: int) -> bool:

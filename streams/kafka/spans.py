@@ -14,9 +14,8 @@ from streams.kafka.cluster import Cluster, Message
 from streams.kafka.lag import Offsets
 from streams.kafka.listing import names_known
 from streams.kafka.reader import watermarks
+from streams.kafka.taking import take
 
-_BATCH = 1_000
-"""Records per call, few enough for a processor's caches."""
 _SLICE = 0.2
 """Seconds per call of the client library, so that an interrupt is handled."""
 _LOOK = 2.0
@@ -101,12 +100,11 @@ class Spans:
         Raises SurroundingsError if Kafka does not respond, and KafkaException if it returns an
         error.
         """
-        first = self._consumer.poll(_SLICE)
-        if first is None:
+        batch = take(self._consumer, _SLICE)
+        if not batch:
             self._demand_life()
             return []
         self._heard_at = time.monotonic()
-        batch = [first, *self._consumer.consume(_BATCH, 0)]
         if any(map(_error, batch)):
             batch = [message for message in batch if not self._took_error(message)]
         return self._within(batch)

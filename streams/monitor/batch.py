@@ -43,7 +43,7 @@ class Listener(Protocol):
         """Yield (dialog, part) for a record.
 
         The record's fields: topic, partition, offset, milliseconds, key, headers, value, digest of
-        the value.
+        the whole value, size of the whole value.
         """
 
 
@@ -169,6 +169,7 @@ def _without_bodies(frame: DataFrame, prefix: str) -> DataFrame:
         .when(is_error, F.substring("value", 1, _HEAD))
         .alias("value"),
         F.when(has_body, F.unhex(F.md5(value))).alias("digest"),
+        F.length(value).alias("size"),
     )
 
 
@@ -176,14 +177,14 @@ def _listen(
     listener: Listener, schemas: Sequence[str], rows: Iterable[Any]
 ) -> Iterator[tuple[bytes, Any]]:
     learn_schemas(schemas)  # an executor has read neither the catalog nor a capture's header
-    for topic, partition, offset, timestamp, key, names, values, value, digest in rows:
+    for topic, partition, offset, timestamp, key, names, values, value, digest, size in rows:
         headers = [
             (name, None if raw is None else bytes(raw))
             for name, raw in zip(names or (), values or (), strict=True)
         ]
         yield from listener.read_fields(
             topic, partition, offset, timestamp, _bytes(key), headers, _bytes(value),
-            _bytes(digest) or b"",
+            _bytes(digest) or b"", size,
         )  # fmt: skip
 
 

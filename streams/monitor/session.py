@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,15 +24,14 @@ from streams.private import make_folder, open_private
 
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
-# Avro reserves memory for the number of items that a length prefix claims, and an OutOfMemoryError
-# ends the query, so limit the lengths in headers, which are untrusted. A path has at most 65
-# visits, a name at most 256 bytes.
-_AVRO_LIMITS = {
-    "org.apache.avro.limits.collectionItems.maxLength": 256,
-}
-LARGEST = 65_536
+_UNTRUSTED: Mapping[str, int] = {"string": 65_536, "bytes": 65_536, "collectionItems": 256}
+"""The maximum lengths that Avro may decode in headers, in bytes and items.
 
-_LARGEST_BODY = 64 * 1024 * 1024  # bytes; we have written the capture
+Avro reserves memory for what a length prefix claims, and an OutOfMemoryError ends the query. A path
+has at most 65 visits, a name at most 256 bytes.
+"""
+_OURS = {"string": 64 << 20, "bytes": 64 << 20, "collectionItems": 1 << 20}
+"""The limits for captures, which we have written: of bodies and headers of any record."""
 _LEAVE_S = 20.0
 
 SETTINGS = {
@@ -56,16 +55,20 @@ SETTINGS = {
 
 
 def open_session(
-    *, master: str, log: Path, name: str = "hopline monitor", largest: int = LARGEST
+    *,
+    master: str,
+    log: Path,
+    name: str = "hopline monitor",
+    limits: Mapping[str, int] = _UNTRUSTED,
 ) -> SparkSession:
     """Start Spark; its Java process logs to the file ``log``.
 
-    ``largest`` is the maximum number of bytes that Avro may decode as one text or byte string.
+    ``limits`` are the maximum lengths that Avro may decode.
     Raises SurroundingsError if Java is missing or too old, or Spark does not start.
     """
     find_java()
     conf = SparkConf().setMaster(master).setAppName(name)
-    for key, value in _settings(master, largest).items():
+    for key, value in _settings(master, limits).items():
         conf.set(key, value)
     make_folder(log.parent)
     try:
@@ -86,11 +89,11 @@ def open_session(
 
 @contextmanager
 def batch_session(*, master: str, log: Path, name: str) -> Iterator[SparkSession]:
-    """Start Spark for a batch with bodies of any size, and stop it.
+    """Start Spark for a batch with records of any size, and stop it.
 
     Raises SurroundingsError if Spark fails.
     """
-    spark = open_session(master=master, log=log, name=name, largest=_LARGEST_BODY)
+    spark = open_session(master=master, log=log, name=name, limits=_OURS)
     try:
         yield spark
     except (PySparkException, Py4JError) as error:
@@ -135,14 +138,13 @@ def _signals_kept() -> Iterator[None]:
             signal.signal(signal.SIGINT, kept)
 
 
-def _settings(master: str, largest: int) -> dict[str, str]:
-    lengths = {f"org.apache.avro.limits.{kind}.maxLength": largest for kind in ("string", "bytes")}
-    every = _AVRO_LIMITS | lengths
-    limits = " ".join(f"-D{name}={value}" for name, value in every.items())
+def _settings(master: str, limits: Mapping[str, int]) -> dict[str, str]:
+    lengths = (f"-Dorg.apache.avro.limits.{kind}.maxLength={n}" for kind, n in limits.items())
+    options = " ".join(lengths)
     settings = SETTINGS | {
         "spark.jars": ",".join(str(jar) for jar in spark_jars()),
-        "spark.driver.extraJavaOptions": limits,
-        "spark.executor.extraJavaOptions": limits,
+        "spark.driver.extraJavaOptions": options,
+        "spark.executor.extraJavaOptions": options,
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
     }

@@ -128,7 +128,7 @@ def _add_state(
         read = live.get(POSITIONS_KEY)
         yield partition, 0 if read is None else decode_positions(read).cmd
         for key, value in live.items():
-            record = Record(topic, partition, 0, 0, key, [], value, b"")
+            record = Record(topic, partition, 0, 0, key, [], value, b"", len(value))
             for dialog, part in reader.read_record(record):
                 by_dialog[dialog].append(part)
 
@@ -152,6 +152,7 @@ def _add_messages(
             headers,
             value,
             digest_of(value or b""),
+            len(message),
         )
         for dialog, part in reader.read_record(record):
             by_dialog[dialog].append(part)

@@ -49,7 +49,7 @@ from streams.wire.dialog_records import (
 from streams.wire.job import JOB
 from streams.wire.partition import partition_of
 from streams.wire.place import TopicPlace
-from streams.wire.records import Headers, header_of
+from streams.wire.records import Headers, demand_size, header_of
 
 DialogPart = tuple[bytes, Part]
 """A dialog's id, and a part of it."""
@@ -72,7 +72,9 @@ _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
 
 class Record(NamedTuple):
-    """A record of any topic; ``timestamp`` is in epoch milliseconds, ``digest`` of the value.
+    """A record of any topic; ``timestamp`` is in epoch milliseconds.
+
+    ``digest`` and ``size`` in bytes are those of the whole value.
 
     Values of ``cmd`` topics are not read; of values in queues, only the first :data:`ERROR_HEAD`
     bytes of those that begin with :data:`ERROR_BEGIN`.
@@ -86,6 +88,7 @@ class Record(NamedTuple):
     headers: Headers
     value: bytes | None
     digest: bytes
+    size: int
 
 
 @dataclass(slots=True)
@@ -112,6 +115,7 @@ class RecordReader:
         try:
             match dialog_record(place.kind, record):
                 case StatementRecord() as found if not found.is_moved:
+                    demand_size(record.size, record.headers)
                     command = found.command(found.conversation)
                     yield from self._command(record, command, place.instance or "")
                 case QueuedRecord() as found:

@@ -106,13 +106,13 @@ def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
     return [*((name, raw) for name, raw in read.items() if name in names), (MOVED, None)]
 
 
-def demand_size(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> None:
-    """Raise MalformedError if a statement with its body could not be written again.
+def demand_size(body: int, headers: Sequence[tuple[str, bytes | None]]) -> None:
+    """Raise MalformedError if a statement with its body of bytes could not be written again.
 
     A body that is too large by itself is left to the size check (8459).
     """
     size = sum(len(header_of(headers, name) or b"") for name in (COMMAND, CAUSE))
-    size += min(len(value or b""), LARGEST_BODY)
+    size += min(body, LARGEST_BODY)
     if size > LARGEST_WITH_BODY:
         raise MalformedError(f"Command: {size} bytes with its body exceed the record size limit")
 

@@ -134,10 +134,10 @@ _familiar = Familiar(DIALOG, decode_dialog)
 
 
 def unpack_dialog(raw: bytes, conversation: uuid.UUID, chunks: Mapping[int, bytes]) -> Dialog:
-    """Decode a dialog and its chunks; raises MalformedError."""
+    """Decode a dialog; raises MalformedError. Its chunks are decoded at their first use."""
     dialog = _familiar.read(raw, conversation)
     for number in sorted(chunks):
-        dialog.chunks[number] = decode_chunk(chunks[number])
+        dialog.chunks[number] = _PackedChunk(chunks[number])
     return dialog
 
 
@@ -153,6 +153,25 @@ def decode_chunk(raw: bytes) -> Chunk:
     if chunk.fragments and len(chunk.fragments) != len(chunk):
         raise MalformedError("Chunk: not every message has its number of fragments")
     return chunk
+
+
+class _PackedChunk(Chunk):
+    """A chunk that is decoded at its first use, which is rare in a dialog with a backlog.
+
+    Whoever restores state decodes each chunk once, so later errors are impossible.
+    """
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in Chunk.__slots__:
+            raise AttributeError(name)
+        chunk = decode_chunk(self._raw)
+        self.positions, self.fragments = chunk.positions, chunk.fragments
+        return getattr(self, name)
 
 
 def encode_request(request: Request) -> bytes:

@@ -17,7 +17,7 @@ from streams.protocol.frames import END_DIALOG, Flag, Header, Journey, Parties
 from streams.wire import Topics, encode_event
 from streams.wire.job import JOB
 from streams.wire.partition import partition_of
-from streams.wire.records import MOVED, command_record, key_of, queue_record
+from streams.wire.records import LARGEST_BODY, MOVED, command_record, key_of, queue_record
 from streams.wire.state import Positions, encode_dialog, encode_positions
 from streams.wire.state_keys import POSITIONS_KEY, dialog_key
 
@@ -76,8 +76,11 @@ class Story:
     def __post_init__(self) -> None:
         self._random, self._clock = random.Random(self.seed), self.now
 
-    def tell(self, dialogs: int) -> list[Written]:
-        """Return the records of so many dialogs, the positions of both workers, and rubbish."""
+    def tell(self, dialogs: int, *, too_large: bool = True) -> list[Written]:
+        """Return the records of so many dialogs, the positions of both workers, and rubbish.
+
+        The last is a statement that the worker will reject for its size, of header and body.
+        """
         for _ in range(dialogs):
             self._dialog()
         self._shared()
@@ -88,6 +91,10 @@ class Story:
                 read = sum(r.topic == place.topics.cmd(place.home) for r in self.records)
                 value = encode_positions(Positions(cmd=max(0, read - 3)))
                 self._write(place.topics.dialog(place.home), partition, POSITIONS_KEY, value)
+        if too_large:
+            names = dict.fromkeys(("error_text", "to_broker", "from_service"), "x" * 30_000)
+            body = bytes(LARGEST_BODY)
+            self._issue(self.initiator, self._id(), CommandKind.SEND, body=body, **names)
         return self.records
 
     # --- what goes well, and what does not ---------------------------------------------------

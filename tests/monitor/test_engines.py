@@ -6,6 +6,8 @@ The records are a real Kafka's or captures', and have every kind of fault.
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -144,12 +146,33 @@ def test_both_engines_give_one_ledger_of_captures_in_any_order(
 ) -> None:
     now = 1_790_000_000_000
     story = Story(*PLACES, 3, now)
-    files = captures(tmp_path, story.tell(DIALOGS), 3)
+    files = captures(tmp_path, story.tell(DIALOGS, too_large=False), 3)
     found = agreed_captures(spark, files)
     assert found.account.ledger.accepted > 400 and found.account.ledger.faults[Fault.LOST]
     half = now + len(story.records) // 2
     later = agreed_captures(spark, files, Asked(Span(half)))
     assert 0 < later.account.ledger.accepted < found.account.ledger.accepted
+
+
+def ledgers(tmp_path: Path, engine: str) -> list[Any]:
+    """Return what `hopline verify` finds in captures without and with records of any size."""
+    found = []
+    for is_odd in (False, True):
+        told = Story(*PLACES, 3, 1_790_000_000_000).tell(9, too_large=is_odd)
+        many = told[0]._replace(key=b"x", headers=[("h", None)] * 300)
+        [file] = captures(tmp_path, [*told, *[many] * is_odd], 1)
+        command = [sys.executable, "-m", "streams", "verify", "--capture", file, "--engine", engine]
+        done = subprocess.run([*command, "--format", "json"], capture_output=True, text=True)
+        found.append(json.loads(done.stdout))
+        assert found[-1].pop("engine") == engine
+    return found
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.long)])
+def test_records_that_are_no_statements_change_nothing(tmp_path: Path, engine: str) -> None:
+    """A worker rejects what is too large with its body; a header costs Spark more than its text."""
+    usual, odd = ledgers(tmp_path, engine)
+    assert odd == usual
 
 
 @pytest.mark.parametrize(
@@ -174,7 +197,7 @@ def test_the_engine_is_chosen_by_the_number_of_records(
     monkeypatch.setattr("streams.cli.look.verify._MOST_LOCAL", most)
     monkeypatch.setattr("streams.live.engines.spark.batch_session", lambda **_: nullcontext(spark))
     with suppress(KeyError), CaptureWriter(tmp_path / "c", METADATA) as writer:
-        for row in rows(Story(*PLACES, 3, 1_790_000_000_000).tell(9)):
+        for row in rows(Story(*PLACES, 3, 1_790_000_000_000).tell(9, too_large=False)):
             writer.write(row)
         if not ended:
             raise KeyError

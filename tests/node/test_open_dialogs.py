@@ -18,6 +18,8 @@ from streams.node.endpoint.dialogs import Kept
 from streams.node.endpoint.groups import Groups
 from streams.node.endpoint.timers import AT_ONCE, NEAR, Timers
 from streams.protocol import Chunk, Dialog, DialogKey, Limits, State
+from streams.protocol.chunk import CHUNK
+from streams.wire import state
 from streams.wire.state import encode_chunk, encode_dialog, unpack_dialog
 
 from .harness import conversation, keys_of
@@ -138,6 +140,22 @@ def a_dialog(number: int) -> tuple[DialogKey, Dialog]:
         one, "D", "B", True, State.CO, "S", "T", None, "DEFAULT", ids, ids, number, number + 1
     )  # fmt: skip
     return ("D", one, True), dialog
+
+
+def test_a_backlog_is_not_decoded_to_add_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A SEND on a thousand conversations would decode what waits on each of them."""
+    decoded, decode = list[bytes](), state.decode_chunk
+    monkeypatch.setattr(state, "decode_chunk", lambda raw: decoded.append(raw) or decode(raw))
+    key, dialog = a_dialog(1)
+    dialog.send_sequence = 20 * CHUNK - 1
+    numbers = range(20 * CHUNK - 1)
+    chunks = {n: encode_chunk(Chunk(numbers[n * CHUNK :][:CHUNK])) for n in range(20)}
+    found = unpack_dialog(encode_dialog(dialog), key[1], chunks).copy()
+    assert (found.remember(7_777, 1), decoded) == (19, [chunks[19]])
+    assert found.stored(20 * CHUNK - 1) == (7_777, 1)
+    assert found.stored(3) == (3, 1) and decoded[1:] == [chunks[0]]
+    assert [len(found.chunks[n]) for n in range(20)] == [CHUNK] * 20
+    assert not hasattr(found.chunks[5], "other")
 
 
 def test_few_dialogs_are_kept_as_values_and_all_are_there() -> None:

@@ -58,7 +58,7 @@ def statement(offset: int, kind: CommandKind, job: bytes = b"", **fields: object
     number = uuid.UUID(int=offset + 1)
     command = Command(DIALOG, number, kind, **{"database": "D", **fields})  # type: ignore[arg-type]
     key, _, headers = command_record(command)
-    return Record("ssb.cmd.A", 0, offset, 0, key, [*headers, (JOB, job)], b"", b"")
+    return Record("ssb.cmd.A", 0, offset, 0, key, [*headers, (JOB, job)], b"", b"", 0)
 
 
 def test_long_names_of_others_are_cut() -> None:

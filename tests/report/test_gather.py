@@ -24,7 +24,7 @@ from streams.report.record_reader import Record, RecordReader
 from streams.report.sites import Sites
 from streams.wire import encode_event
 from streams.wire.job import JOB, renewed, tag_of
-from streams.wire.records import MOVED, Wire, command_record, queue_record
+from streams.wire.records import LARGEST_BODY, MOVED, Wire, command_record, queue_record
 
 ONE, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
 SOURCE = Source("shop", "billing", uuid.UUID(int=7), 0)
@@ -41,8 +41,8 @@ class Log:
 
     def add(self, topic: str, wire: Wire, digest: bytes = b"") -> None:
         key, value, headers = wire
-        at = len(self.records)
-        self.records.append(Record(topic, 0, at, 1_000 * at, key, headers, value, digest))
+        at, size = len(self.records), len(value or b"")
+        self.records.append(Record(topic, 0, at, 1_000 * at, key, headers, value, digest, size))
 
     def issue(
         self, kind: CommandKind, *, on: uuid.UUID = ONE, job: bytes = b"", **fields: Any
@@ -131,6 +131,17 @@ def test_moved_and_refused_commands_do_not_count() -> None:
     )  # fmt: skip
     log.deliver(sent, 0)
     assert log.account().ledger.outcomes == {Fate.DELIVERED: 1}
+
+
+def test_a_statement_that_the_worker_rejects_for_its_size_does_not_count() -> None:
+    log = Log()
+    log.deliver(log.issue(SEND, body=b"x"), 0)
+    long = dict.fromkeys(("error_text", "to_broker", "from_service"), "x" * 30_000)
+    cause = Cause(SOURCE, 9)
+    log.issue(SEND, body=b"x" * LARGEST_BODY, id=cause.id, cause=cause, **long)
+    earlier = Cause(SOURCE, 8)  # not a repetition, because the worker never saw the other
+    log.deliver(log.issue(SEND, body=b"y", id=earlier.id, cause=earlier), 1)
+    assert log.account().ledger.outcomes == {Fate.DELIVERED: 2}
 
 
 def test_a_statement_on_several_conversations_is_refused_on_all() -> None:

@@ -244,12 +244,12 @@ def test_a_copy_of_a_body_has_no_header_that_nobody_reads() -> None:
 def test_a_statement_that_could_not_be_written_once_more_is_malformed(
     header: int, body: int
 ) -> None:
-    demand_size(bytes(body), [(COMMAND, bytes(header - 1)), ("x", bytes(100_000))])
+    demand_size(body, [(COMMAND, bytes(header - 1)), ("x", bytes(100_000))])
     with pytest.raises(MalformedError, match="exceed the record size limit"):
-        demand_size(bytes(body), [(COMMAND, bytes(header))])
+        demand_size(body, [(COMMAND, bytes(header))])
     with pytest.raises(MalformedError, match="exceed the record size limit"):
-        demand_size(bytes(body), [(COMMAND, bytes(header - 100)), (CAUSE, bytes(100))])
+        demand_size(body, [(COMMAND, bytes(header - 100)), (CAUSE, bytes(100))])
 
 
 def test_a_body_that_is_too_large_by_itself_is_left_to_8459() -> None:
-    demand_size(bytes(2 * LARGEST_BODY), [(COMMAND, bytes(100))])
+    demand_size(2 * LARGEST_BODY, [(COMMAND, bytes(100))])

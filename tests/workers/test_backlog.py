@@ -12,10 +12,11 @@ import pytest
 
 from streams.protocol import Command, CommandKind
 from streams.wire.records import command_record
-from streams.workers.endpoint import inputs
+from streams.workers.endpoint import inputs, loop
 from streams.workers.endpoint.allowance import LEAST, LONG, SHORT, Allowance
 from streams.workers.endpoint.inputs import Bodies, Inputs, TooMuchError
-from tests.workers.rig import QUICK, Rig, Running
+from tests.running import eventually
+from tests.workers.rig import QUICK, Rig, Running, pause
 
 DIALOGS, MESSAGES = 60, 30
 NARROW = replace(QUICK, window=4)
@@ -73,6 +74,19 @@ def test_a_backlog_of_many_dialogs_is_read_forward(two: Rig) -> None:
     accepted(two, hooks={"assign": assign})
     assert drained(two) == EVERYTHING
     assert len(found) < 100
+
+
+def test_an_idle_worker_keeps_no_reader_of_bodies(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its client would keep what it has fetched, hundreds of megabytes for each partition."""
+    monkeypatch.setattr(loop, "REST_EVERY", 0.0)
+    found, assign = seeks(two.topics.cmd("A"))
+    first = accepted(two, hooks={"assign": assign})
+    assert drained(two) == EVERYTHING
+    assert found, "bodies were read again"
+    [owned] = first.worker.assignment.owned.values()
+    eventually(lambda: owned.bodies.cmd._consumer is None or pause(), "it is closed")
 
 
 @pytest.mark.long

@@ -20,7 +20,7 @@ from streams.wire.partition import partition_of
 from streams.wire.records import COMMAND, MESSAGE, ROUTE, Headers, command_record, message_record
 from streams.wire.single_object import prefix_of
 from streams.wire.state import Positions, encode_positions
-from streams.wire.state_keys import POSITIONS_KEY
+from streams.wire.state_keys import POSITIONS_KEY, StateKey
 from streams.workers import Control, Plan, Process
 from tests.running import DEADLINE, eventually
 from tests.workers.rig import Hook, HookedCluster, Rig, pair, pause, rig
@@ -30,6 +30,7 @@ PATIENT = Limits(retries=(60_000,))
 ABOUT = ("A", "DatabaseA", "InitiatorService", "TargetService")
 CORRUPTED = EventKind.CORRUPTED_MESSAGE
 PARTIES = Parties("TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "DEFAULT", True)
+A_CHUNK = StateKey("DatabaseA", uuid.UUID(int=1), True, 3).encode()
 
 
 def frame(body: bytes) -> tuple[bytes, bytes | None, Headers]:
@@ -203,11 +204,12 @@ def test_state_in_an_unknown_schema_stops_the_partition(two: Rig) -> None:
         client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
 
 
-def test_state_that_is_no_state_stops_the_partition(two: Rig) -> None:
+@pytest.mark.parametrize(("key", "what"), [(POSITIONS_KEY, "Positions"), (A_CHUNK, "Chunk")])
+def test_state_that_is_no_state_stops_the_partition(two: Rig, key: bytes, what: str) -> None:
     topic = two.topics.dialog("A")
-    two.produce(topic, POSITIONS_KEY, b"rubbish", partition=0)
+    two.produce(topic, key, b"rubbish", partition=0)
     failure = stopped(two)
-    assert failure.message.startswith(f"{topic}/0 cannot be decoded: Positions: ")
+    assert failure.message.startswith(f"{topic}/0 cannot be decoded: {what}: ")
 
 
 def test_apply_announces_what_this_version_writes_and_forgets_nothing(two: Rig) -> None:

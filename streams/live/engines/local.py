@@ -61,8 +61,9 @@ def _parts(source: Source) -> Iterator[DialogPart]:
         reader = source.reader()  # another file may have older records
         for r in file:
             digest = _digest(r.topic, r.value, source.prefix)
+            size = len(r.value or b"")
             yield from reader.read_fields(
-                r.topic, r.partition, r.offset, r.timestamp, r.key, r.headers, r.value, digest
+                r.topic, r.partition, r.offset, r.timestamp, r.key, r.headers, r.value, digest, size
             )
 
 
@@ -82,6 +83,7 @@ def _of_message(reader: RecordReader, message: Message, prefix: str) -> Iterator
             headers,
             value,
             _digest(topic, value, prefix),
+            len(message),
         )
     )
 

@@ -25,6 +25,7 @@ from streams.kafka import (
     TopicPartition,
     first_since,
     read_begins,
+    take,
 )
 from streams.kafka.listing import topic_names
 from streams.live.life.records import KINDS, BrokerEvent, Issued, Record, Sieve
@@ -38,7 +39,7 @@ Place = tuple[str, int]
 
 MARGIN = 300_000
 """The maximum clock difference of a dialog's timestamps in milliseconds."""
-_BATCH, _SLICE = 1_000, 0.2
+_SLICE = 0.2
 _TIMEOUT = 10.0
 
 
@@ -161,7 +162,7 @@ class _Search:
     def _drain(self, consumer: Consumer, left: set[Place], ends: Mapping[Place, int]) -> None:
         quiet_since = self._clock()
         while left and not self._full:
-            batch = consumer.consume(_BATCH, _SLICE)
+            batch = take(consumer, _SLICE)
             now = self._clock()
             quiet_since = now if batch else quiet_since
             if now - quiet_since > _TIMEOUT:

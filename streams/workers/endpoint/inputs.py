@@ -84,8 +84,7 @@ class Bodies:
         self, fetcher: Fetcher, positions: Collection[int]
     ) -> Iterator[tuple[int, Message]]:
         """Yield records in offset order, in one forward pass over the log."""
-        before = fetcher.bytes_read
-        most, reach = fetcher.bytes_returned + BYTES, before + READ_BYTES
+        most, reach = fetcher.bytes_returned + BYTES, fetcher.bytes_read + READ_BYTES
         left = len(positions)
         for position in sorted(positions):
             beat()
@@ -95,8 +94,6 @@ class Bodies:
             if is_too_much and left and not self.unbounded:
                 raise TooMuchError(f"{len(positions)} bodies")
             yield position, record
-        if fetcher.bytes_read > before:
-            fetcher.rest()
 
     def to_move(self, moves: Moves) -> list[Message]:
         """Return the records of bodies to move, of ``cmd`` and ``in``.
@@ -111,6 +108,11 @@ class Bodies:
             if size > MOVED_BYTES:
                 break
         return found
+
+    def rest(self) -> None:
+        """Close the consumers of fetchers that have read nothing since the last call."""
+        self.cmd.rest()
+        self.inbox.rest()
 
     def close(self) -> None:
         """Close the fetchers."""
@@ -182,7 +184,7 @@ class Intake:
         if topic == self.inputs.cmd:
             command = _command(message, headers)
             # checked last, because the name of an invalid field is more specific
-            demand_size(message.value(), headers)
+            demand_size(len(message), headers)
             return command
         if topic == self.inputs.inbox:
             return _frame(message, headers)

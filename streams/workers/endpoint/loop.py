@@ -29,6 +29,7 @@ from streams.kafka import (
     partitions_of,
     size_of,
     skip_key,
+    take_more,
 )
 from streams.workers.control import Control
 from streams.workers.endpoint.allowance import BYTES
@@ -46,6 +47,8 @@ from streams.workers.pulse import beat
 from streams.workers.slot import Slot
 
 log = logging.getLogger("hopline.endpoint")
+REST_EVERY = 10.0
+"""Seconds after which readers of bodies that nobody needs are closed."""
 _FETCHED, _MOST_FETCHED = 256, 1 << 20
 """Bytes of a partition per fetch: per record of a transaction, and the maximum."""
 
@@ -70,7 +73,7 @@ class EndpointLoop:
         self._control, self._tuning, self._counts = control, tuning, counts
         self._ownership, self._assignment = ownership, assignment
         self._transactions, self._cluster = transactions, cluster
-        self._first, self._read_at = 0, time.monotonic()
+        self._first, self._read_at, self._rest_at = 0, time.monotonic(), 0.0
         partitions = len(partitions_of(cluster, inputs.cmd))
         intake = Intake(inputs, partitions, control.catch_up, self._is_to_skip)
         self._health = ConsumerHealth(cluster, traffic.reader)
@@ -117,6 +120,10 @@ class EndpointLoop:
         if self._tuning.trims_every is not None:
             for owned in self._assignment.owned.values():
                 self._look_for_trim_point(owned, self._tuning.trims_every)
+        if self._read_at >= self._rest_at:
+            self._rest_at = self._read_at + REST_EVERY
+            for owned in self._assignment.owned.values():
+                owned.bodies.rest()
 
     def _apply_what_there_is(self) -> None:
         """Apply the available work of all partitions, in one transaction if possible.
@@ -154,7 +161,7 @@ class EndpointLoop:
         pending = [message for o in self._assignment.owned.values() for message in o.pending]
         if len(pending) >= records or sum(map(size_of, pending)) >= BYTES:
             return  # enough for the next transaction; the client keeps the others
-        for message in self._consumer.consume(records, 0 if busy else wait):
+        for message in take_more(self._consumer, records, 0 if busy else wait):
             self._sort(message)
 
     def _wait(self) -> float:

@@ -174,6 +174,8 @@ class Replay:
         elif about.chunk is None:
             self.endpoint.load(about.dialog, value)
         else:
+            if value is not None:
+                decode_chunk(value)  # an error now; its dialog decodes it at its first use
             self.endpoint.dialogs.put_chunk(about.dialog, about.chunk, value)
 
     def __str__(self) -> str:

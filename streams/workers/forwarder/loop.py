@@ -29,6 +29,7 @@ from streams.kafka import (
     OneAtATime,
     Returning,
     TopicPartition,
+    take,
 )
 from streams.workers.control import Control
 from streams.workers.event_counts import Traffic
@@ -40,7 +41,6 @@ from streams.workers.slot import Slot
 log = logging.getLogger("hopline.forwarder")
 ready = logging.getLogger("hopline.ready")
 
-BATCH = 1_000
 POLL = 0.05
 """Seconds to wait for a record while anything is left to commit, release or request again."""
 IDLE_POLL = 0.25
@@ -146,8 +146,7 @@ class ForwarderLoop:
 
     def _turn(self) -> None:
         beat()
-        first = self._consumer.poll(self._wait())
-        batch = [] if first is None else [first, *self._consumer.consume(BATCH, 0)]
+        batch = take(self._consumer, self._wait())
         self._follow_catalog()  # after the wait, so that no record is decided by an older version
         if batch:
             self._all_committed = False

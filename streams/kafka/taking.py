@@ -1,0 +1,49 @@
+"""Take records that a client has fetched, a few at a time, until they need enough memory.
+
+For each record that it returns, the client builds a list of all headers. A header of one byte takes
+64 bytes there and up to 200 in Python, and 99,000 of them fit into a record of which lz4 leaves a
+kilobyte. So taking a thousand records at once could take gigabytes before anything is counted.
+"""
+
+from __future__ import annotations
+
+import time
+
+from confluent_kafka import Consumer, Message
+
+from streams.kafka.cluster import HEADER_BYTES, headers_of
+from streams.wire import MalformedError
+
+BATCH = 1_000
+"""Maximum number of records that :func:`take` returns, besides the first."""
+_GROUP = 8
+"""Records per call of the client: at most 180 MB, and an additional 0.3 µs per ordinary record."""
+_ROOM = 16 << 20
+"""Bytes after which no further records are taken."""
+
+
+def take(consumer: Consumer, timeout: float, most: int = BATCH) -> list[Message]:
+    """Return available records; wait at most ``timeout`` seconds for the first."""
+    first = consumer.poll(timeout)
+    return [] if first is None else [first, *take_more(consumer, most)]
+
+
+def take_more(consumer: Consumer, most: int, timeout: float = 0.0) -> list[Message]:
+    """Return up to ``most`` records, fewer if they are large; wait ``timeout`` seconds for them."""
+    taken, room, until = list[Message](), _ROOM, time.monotonic() + timeout
+    while len(taken) < most and room > 0:
+        wait = max(0.0, until - time.monotonic()) if timeout else 0
+        asked = min(most - len(taken), _GROUP)
+        group = consumer.consume(asked, wait)
+        taken += group
+        if len(group) < asked:
+            break
+        room -= sum(map(len, group)) + HEADER_BYTES * sum(map(_count_of_headers, group))
+    return taken
+
+
+def _count_of_headers(message: Message) -> int:
+    try:
+        return len(headers_of(message))
+    except MalformedError:
+        return 0  # headers_of has dropped them
