@@ -20,7 +20,7 @@ HELD_RUNS = 8
 """Maximum number of runs of out-of-order fragments in an acknowledgement."""
 DEFAULT_PRIORITY = 5
 EVERYTHING = 2**63 - 1
-"""An instant (epoch milliseconds) after all others."""
+"""An instant (epoch milliseconds) or a number after all others."""
 
 DialogKey = tuple[str, uuid.UUID, bool]
 """(database, conversation id, is initiator)"""
@@ -39,14 +39,14 @@ class Dialog:
     is the first message number that was discarded before its acknowledgement.
 
     ``first_hop`` is the address that worked last. ``unheard`` counts acknowledgements that seem
-    lost; after each of them, the next acknowledgement is sent to other addresses.
+    lost; each lets the next one take other addresses.
 
     Receiving: fragments before ``received`` are stored. ``partial`` has the positions in `in` of
     the stored fragments of an incomplete message, and ``held`` the positions of out-of-order
     fragments. ``parked`` has (number, position) of each message for a queue that is off; a negative
-    number represents an Error, or, if it is -1, the dialog's own timer. Messages of the other side
-    with numbers from ``deaf_from`` on are not enqueued, because the application has ended the
-    dialog, or because this side has rejected a message for the reason ``refusal``.
+    number is an Error, or, if it is -1, the dialog's own timer. The other side's messages with
+    numbers from ``deaf_from`` on are not enqueued, because the application has ended the dialog,
+    or because this side has rejected a message for the reason ``refusal``.
     """
 
     conversation: uuid.UUID
@@ -91,19 +91,13 @@ class Dialog:
     last_copy: int = -1
     in_flight: int = field(default=-1, compare=False)
     """Number of fragments between ``acknowledged`` and ``transmitted``; -1 if not counted yet."""
+    refused: int = field(default=EVERYTHING, compare=False)
+    """Number of the first message whose first copy the local forwarder has refused; not stored."""
 
     @property
     def parties(self) -> Parties:
         """Return the ``sb-route`` of everything that this side sends."""
-        return _parties(
-            self.far_service,
-            self.far_broker,
-            self.service,
-            self.broker_id,
-            self.contract,
-            self.is_initiator,
-            self.locked,
-        )
+        return _parties(*_who(self))
 
     @property
     def receive_sequence(self) -> int:
@@ -162,8 +156,7 @@ class Dialog:
     def window(self, limits: Limits) -> int:
         """Return the number of fragments that may be in flight at the dialog's turn.
 
-        The number exceeds a window only if the other side has an endpoint and no retry is under
-        way.
+        More than a window only if the other side has an endpoint and no retry is under way.
         """
         gets_through = self.acknowledged > (0, 0) and not self.attempt
         return limits.widest if gets_through else limits.window
@@ -171,11 +164,10 @@ class Dialog:
     def has_room(self, limits: Limits) -> bool:
         """Tell whether accepted messages wait although the window has room.
 
-        Until fragments are counted, messages are counted instead, so the result may be wrong.
+        Until fragments are counted, it counts messages and may be wrong.
         """
-        in_flight = self.in_flight
-        if in_flight < 0:
-            in_flight = self.transmitted[0] - self.acknowledged[0]
+        counted, messages = self.in_flight, self.transmitted[0] - self.acknowledged[0]
+        in_flight = messages if counted < 0 else counted
         waits = self.transmitted[0] < self.send_sequence
         return waits and not self.status and in_flight < self.window(limits)
 
@@ -221,14 +213,17 @@ class Dialog:
         return min(times, default=None)
 
     def copy(self) -> Dialog:
-        """Return an independent copy, to be changed by one transaction.
-
-        Chunks are shared, because there may be thousands: copy one before changing it.
-        """
+        """Return a copy, to be changed by one transaction; copy a chunk before changing it."""
         made = Dialog(*_values(self))
         made.held, made.partial, made.parked = dict(self.held), self.partial[:], self.parked[:]
         made.chunks = self.chunks.copy()
         return made
+
+    def assume(self, last_copy: int) -> None:
+        """Assume what the record does not contain: the last copy, and that any was refused."""
+        self.last_copy = last_copy
+        if self.status:
+            self.refused = 0
 
     def count_lost_acks(self) -> None:
         """Count an acknowledgement that seems lost, so that the next one takes another path."""
@@ -296,5 +291,8 @@ class Dialog:
 
 
 _parties = lru_cache(16_384)(Parties)
+_who = attrgetter(
+    "far_service", "far_broker", "service", "broker_id", "contract", "is_initiator", "locked"
+)
 _values = attrgetter(*(f.name for f in fields(Dialog)))
 """Return all fields, to copy a dialog much faster than with ``dataclasses.replace``."""

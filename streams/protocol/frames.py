@@ -181,6 +181,7 @@ class Status(NamedTuple):
 
     A report with a ``service`` (and the wanted ``broker``) concerns no dialog: the database must
     request a route. ``conversation`` then selects the partition that keeps the request.
+    ``sequence`` is -1 if an older forwarder has not stated which message it was.
     """
 
     conversation: uuid.UUID
@@ -191,6 +192,7 @@ class Status(NamedTuple):
     at: int
     service: str | None = None
     broker: str | None = None
+    sequence: int = -1
 
 
 def request_owner(broker_id: str, service: str) -> uuid.UUID:

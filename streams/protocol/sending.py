@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from streams.errors.numbers import Number
 from streams.protocol.chunk import CHUNK
-from streams.protocol.dialog import HELD_RUNS, Dialog
+from streams.protocol.dialog import EVERYTHING, HELD_RUNS, Dialog
 from streams.protocol.effects import Effect, Transmit
 from streams.protocol.frames import Ack, Fragment, Status
 from streams.protocol.limits import Limits
@@ -114,19 +114,22 @@ class Sender:
         # is acknowledged after all, the path is slow, and sending again would make it slower.
         # Copies first sent after the retry took the same path as the retry and are not suspect.
         # Copies that the other side has buffered are not suspect, either.
-        recovering = ack.attempt > 0 or dialog.status != 0
-        suspect = dialog.suspect if recovering else (0, 0)
+        # Without a retry, only copies since the first refused one are lost; those before it wait on
+        # their way.
+        lost = ack.next if ack.attempt > 0 else max(ack.next, (dialog.refused, 0))
+        suspect = dialog.suspect
         in_flight = dialog.count_in_flight()
         confirmed = dialog.count(dialog.acknowledged, ack.next)
         dialog.acknowledged = ack.next
         dialog.in_flight = max(0, in_flight - confirmed)
         dialog.transmitted = max(dialog.transmitted, ack.next)
         dialog.attempt, dialog.suspect, dialog.retry_at = 0, (0, 0), None
+        dialog.refused = EVERYTHING
         dialog.status = 0 if dialog.all_acknowledged else _KEPT.get(dialog.state, 0)
         dialog.first_hop = ack.first_hop
         if not dialog.status:
             held = ack.held[:HELD_RUNS]
-            for at in self._between(ack.next, suspect):
+            for at in self._between(lost, suspect):
                 if not any(first <= at <= last for first, last in held):
                     self._transmit(at)
         self.touched_chunks.update(dialog.forget_acknowledged())
@@ -134,12 +137,18 @@ class Sender:
             self._watch()
 
     def refused(self, status: Status) -> None:
-        """Store the reason why the local forwarder could not send a copy; ignore older attempts."""
-        dialog = self.dialog
-        if status.attempt < dialog.attempt or dialog.retry_at is None:
+        """Store the reason why the local forwarder could not send a copy; ignore older attempts.
+
+        A refused retry does not show that the first copy was refused, too.
+        """
+        dialog, oldest = self.dialog, self.dialog.acknowledged[0]
+        if dialog.retry_at is None or 0 <= status.sequence < oldest:
             return
-        dialog.status, dialog.status_at = status.number, status.at
-        dialog.suspect = dialog.transmitted
+        if status.attempt == 0 or status.sequence != oldest:
+            dialog.refused = min(dialog.refused, status.sequence)
+        if status.attempt >= dialog.attempt:
+            dialog.status, dialog.status_at = status.number, status.at
+            dialog.suspect = dialog.transmitted
 
     def stop(self) -> None:
         """Transmit nothing more: the dialog failed, or the other side ended it (9779, 9784)."""

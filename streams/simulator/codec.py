@@ -110,11 +110,11 @@ PARTIES, HEADER, JOURNEY = Shape(Parties), Shape(Header), Shape(Journey)
 ACK, STATUS = Shape(Ack), Shape(Status)
 REQUEST = Shape(Request)
 COMMAND = Shape(Command, leave_out={"stored_at"})
-NOT_STORED = ("conversation", "chunks", "last_copy", "in_flight")
+NOT_STORED = ("conversation", "chunks", "last_copy", "in_flight", "refused")
 """Fields of a dialog that its state record does not contain.
 
-The key contains the conversation, chunks are separate records, the last copy is unknown after a
-restart, and messages in flight are counted again.
+The key contains the conversation, chunks are separate records, the last copy and the first refused
+message are unknown after a restart, and messages in flight are counted again.
 """
 DIALOG = Shape(Dialog, leave_out=NOT_STORED)
 

@@ -119,12 +119,13 @@ class State:
     def dialog(self, key: DialogKey, out_end: int = 0) -> Dialog:
         """Return one dialog."""
         chunks = self.chunks.get(key, {})
-        return DIALOG.loads(
+        dialog: Dialog = DIALOG.loads(
             self.dialogs[key],
             conversation=key[1],
             chunks={number: Chunk(*marshal.loads(raw)) for number, raw in chunks.items()},
-            last_copy=out_end - 1,  # its position is unknown: at or before the end of out
         )
+        dialog.assume(out_end - 1)
+        return dialog
 
 
 @dataclass(slots=True)

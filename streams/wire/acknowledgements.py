@@ -35,8 +35,9 @@ def encode_ack(ack: Ack) -> bytes:
 
 def encode_status(status: Status) -> bytes:
     """Encode a status that the local forwarder writes to ``ack``."""
-    names = ("database", "from_initiator", "number", "attempt", "at", "service", "broker")
-    return STATUS.encode({name: getattr(status, name) for name in names})
+    record = status._asdict()
+    del record["conversation"]  # it is in the key
+    return STATUS.encode(record)
 
 
 def decode_ack_value(raw: bytes | None, conversation: uuid.UUID) -> Ack | Status:

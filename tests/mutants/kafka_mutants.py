@@ -35,7 +35,7 @@ _FORWARDER = "workers/forwarder/loop.py"
 _DELIVERY = "workers/forwarder/local_producer.py"
 _PROCESSOR = "workers/forwarder/processor.py"
 _SLOT = "workers/slot.py"
-_READER = "kafka/reader.py"
+_FETCHER = "kafka/fetcher.py"
 _PATIENCE = "kafka/patience.py"
 _CLUSTER = "kafka/cluster.py"
 _TRANSACTOR = "kafka/transactor.py"
@@ -465,17 +465,31 @@ MUTANTS = (
     ),
     KafkaMutant(
         "take what was read before a jump",
-        _READER,
+        _FETCHER,
         "            self._read.clear()\n        return self._consumer\n",
         "        return self._consumer\n",
-        "kafka/test_reader.py",
+        "kafka/test_fetcher.py",
     ),
     KafkaMutant(
         "cache without a bound",
-        _READER,
+        _FETCHER,
         "        while self._size > self._limit:\n",
         "        while False:\n",
-        "kafka/test_reader.py",
+        "kafka/test_fetcher.py",
+    ),
+    KafkaMutant(
+        "take a thousand records before their headers are counted",
+        "kafka/taking.py",
+        "    while len(taken) < most and room > 0:\n",
+        "    while len(taken) < most:\n",
+        "kafka/test_taking.py",
+    ),
+    KafkaMutant(
+        "keep the reader of bodies that nobody needs",
+        "workers/endpoint/loop.py",
+        "                owned.bodies.rest()\n",
+        "                pass\n",
+        "workers/test_backlog.py",
     ),
     KafkaMutant(
         "read what is not committed",

@@ -19,6 +19,7 @@ from streams.node.endpoint.groups import Groups
 from streams.node.endpoint.timers import AT_ONCE, NEAR, Timers
 from streams.protocol import Chunk, Dialog, DialogKey, Limits, State
 from streams.protocol.chunk import CHUNK
+from streams.protocol.dialog import EVERYTHING
 from streams.wire import state
 from streams.wire.state import encode_chunk, encode_dialog, unpack_dialog
 
@@ -156,6 +157,17 @@ def test_a_backlog_is_not_decoded_to_add_a_message(monkeypatch: pytest.MonkeyPat
     assert found.stored(3) == (3, 1) and decoded[1:] == [chunks[0]]
     assert [len(found.chunks[n]) for n in range(20)] == [CHUNK] * 20
     assert not hasattr(found.chunks[5], "other")
+
+
+@pytest.mark.parametrize(("status", "refused"), [(0, EVERYTHING), (9750, 0)])
+def test_of_a_dialog_that_is_read_again_any_copy_may_have_been_refused(
+    status: int, refused: int
+) -> None:
+    dialogs = Dialogs(unpack_dialog, awake=0)
+    key, dialog = a_dialog(1)
+    dialog.status, dialog.refused = status, 5
+    dialogs.put(key, dialog, encode_dialog(dialog))
+    assert dialogs[key].refused == refused
 
 
 def test_few_dialogs_are_kept_as_values_and_all_are_there() -> None:

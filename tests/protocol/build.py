@@ -255,9 +255,9 @@ def runs(*held: tuple[int, int]) -> tuple[Run, ...]:
     return tuple(((first, 0), (last, 0)) for first, last in held)
 
 
-def status(number: int, *, attempt: int = 0) -> Status:
-    """Return what the local forwarder says about a copy that it could not send."""
-    return Status(CONVERSATION, "D", True, number, attempt, START)
+def status(number: int, *, attempt: int = 0, about: int = -1) -> Status:
+    """Return what the local forwarder says about a copy of a message that it could not send."""
+    return Status(CONVERSATION, "D", True, number, attempt, START, sequence=about)
 
 
 # --- effects -------------------------------------------------------------------------------------

@@ -254,6 +254,46 @@ def test_the_rest_follows_when_the_probe_gets_through() -> None:
     assert side.dialog.status == 0
 
 
+@pytest.mark.parametrize(("refused", "lost"), [(-1, [1, 2, 3, 4]), (0, [1, 2, 3, 4]), (3, [3, 4])])
+def test_what_left_before_the_first_refused_copy_is_not_sent_again(
+    refused: int, lost: list[int]
+) -> None:
+    """It waits on its way; but whether the first copy is refused, a refused retry does not say."""
+    side = conversing(5)
+    side.receives(*([] if refused < 0 else [status(9750, about=4)]), status(9750, about=refused))
+    assert attempts(side.waits(4)) == [(0, 1)]
+    side.receives(status(9750, attempt=1, about=0))
+    assert sent(side.receives(ack(1))) == lost
+    assert side.dialog.status == 0
+
+
+def test_a_retry_that_arrives_shows_that_all_before_it_are_lost() -> None:
+    side = conversing(5)
+    side.receives(status(9750, about=3))
+    side.waits(4)
+    assert sent(side.receives(ack(1, attempt=1))) == [1, 2, 3, 4]
+    side.receives(ack(2))
+    assert side.dialog.status == 0
+    side.receives(status(9750, about=4))
+    assert sent(side.receives(ack(3))) == [4], "what was refused before has been sent since"
+
+
+def test_a_late_status_says_what_was_lost_before_the_retry() -> None:
+    side = conversing(5)
+    side.waits(4)
+    side.receives(status(9750, about=3))
+    assert side.dialog.status == 0
+    assert sent(side.receives(ack(1))) == [3, 4]
+
+
+def test_a_status_about_an_acknowledged_message_is_ignored() -> None:
+    side = conversing(3)
+    side.receives(ack(1), status(9753, about=0))
+    assert side.dialog.status == 0
+    side.receives(status(9753, about=1))
+    assert side.dialog.status == 9753
+
+
 @shows("D2.6")
 def test_a_status_of_an_older_attempt_is_ignored() -> None:
     """A Status older than the current attempt says nothing about it."""

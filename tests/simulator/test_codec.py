@@ -49,7 +49,7 @@ def test_a_dialog_comes_back_without_what_a_crash_loses() -> None:
 
 
 def test_every_field_of_a_dialog_is_stored_or_given_back() -> None:
-    given = {"conversation", "chunks", "last_copy", "in_flight"}
+    given = {"conversation", "chunks", "last_copy", "in_flight", "refused"}
     assert {f.name for f in fields(Dialog)} == set(DIALOG.names) | given
 
 

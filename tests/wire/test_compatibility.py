@@ -79,7 +79,7 @@ def examples() -> dict[str, bytes]:
         "Ack": c.encode_ack(
             Ack(3, 9, 1, 2, 5, True, held=(((5, 0), (6, 2)), ((9, 1), (9, 1))), next_fragment=1)
         ),
-        "Status": c.encode_status(Status(ID, "D", True, 9770, 1, 2, "S", "B")),
+        "Status": c.encode_status(Status(ID, "D", True, 9770, 1, 2, "S", "B", 3)),
         "Command": commands.encode_command(command),
         "Cause": commands.encode_cause(Cause(Source("app", "agent", ID, 3), 70, 2)),
         "Result": commands.encode_result(commands.ResultRecord(ID, ID, 8429, "no")),

@@ -91,7 +91,8 @@ acks = st.builds(
 )
 chunks = st.lists(st.tuples(longs, ints), max_size=64).map(Chunk.of)
 statuses = st.builds(
-    Status, uuids, names, st.booleans(), ints, ints, longs, st.none() | names, st.none() | names
+    Status,
+    *(uuids, names, st.booleans(), ints, ints, longs, st.none() | names, st.none() | names, longs),
 )
 sources = st.builds(Source, names.filter(bool), names, uuids, ints)
 causes = st.builds(Cause, sources, longs, ints)

@@ -165,7 +165,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
     def _read(self, kept: Kept) -> Dialog:
         assert kept.record is not None and self._unpack is not None
         dialog = self._unpack(kept.record, kept.key[1], _by_number(kept.chunks))
-        dialog.last_copy = max(kept.last_copy, self.last_copy)
+        dialog.assume(max(kept.last_copy, self.last_copy))
         return dialog
 
     def _keep_awake(self, kept: Kept, dialog: Dialog) -> None:

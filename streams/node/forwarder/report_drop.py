@@ -73,7 +73,8 @@ class _Refusal:
         record, database = self.record, self.here.with_broker_id(self.parties.from_broker)
         if record.origin is Origin.OUTSIDE or record.message is None or database is None:
             return None
-        if not self.codec.header(record.message).sequenced:
+        header = self.codec.header(record.message)
+        if not header.sequenced:
             return None  # a broker's Error, for which no message of the dialog waits
         return Status(
             self.codec.conversation(record.key),
@@ -82,6 +83,7 @@ class _Refusal:
             int(self.number),
             self.hop.attempt,
             self.now,
+            sequence=header.sequence,
         )
 
     def ask(self) -> Status | None:
