@@ -485,6 +485,27 @@ MUTANTS = (
         "kafka/test_taking.py",
     ),
     KafkaMutant(
+        "send the whole window again after a refusal",
+        _SENDING,
+        "max(ack.next, (dialog.refused, 0))",
+        "ack.next",
+        "protocol/test_sending.py",
+    ),
+    KafkaMutant(
+        "take a refused retry for a refused first copy",
+        _SENDING,
+        "        if status.attempt == 0 or status.sequence != oldest:\n",
+        "        if True:\n",
+        "protocol/test_sending.py",
+    ),
+    KafkaMutant(
+        "forget which copies were refused",
+        _SENDING,
+        "            dialog.refused = min(dialog.refused, status.sequence)\n",
+        "            pass\n",
+        "protocol/test_sending.py",
+    ),
+    KafkaMutant(
         "keep the reader of bodies that nobody needs",
         "workers/endpoint/loop.py",
         "                owned.bodies.rest()\n",

@@ -186,24 +186,6 @@ MUTANTS = (
         "elif False:",
     ),
     Mutant(
-        "send the whole window again after a refusal",
-        _SENDING,
-        "max(ack.next, (dialog.refused, 0))",
-        "ack.next",
-    ),
-    Mutant(
-        "take a refused retry for a refused first copy",
-        _SENDING,
-        "        if status.attempt == 0 or status.sequence != oldest:\n",
-        "        if True:\n",
-    ),
-    Mutant(
-        "forget which copies were refused",
-        _SENDING,
-        "            dialog.refused = min(dialog.refused, status.sequence)\n",
-        "            pass\n",
-    ),
-    Mutant(
         "do not advance the attempt",
         _SENDING,
         "            dialog.attempt += 1\n",
