@@ -28,6 +28,8 @@ _OF_STORE = frozenset({"ssl.keystore.location", "ssl.keystore.password"})
 _AUTHORITY = frozenset({"ssl.ca.location", "ssl.ca.pem"})
 _NAMES = {"https": "https", "none": ""}
 """Java's values for the check that a broker's certificate has the broker's name."""
+_AT_ONCE = 20
+"""Records per poll. A header takes 140 bytes of Java's memory, and a record can have 99,000."""
 _REMEDY = (
     "Verify without Spark (--engine local) or captures of its topics (--capture FILE), or use TLS "
     "with SCRAM, PLAIN or a key."
@@ -36,7 +38,8 @@ _REMEDY = (
 
 def source_options(cluster: Cluster) -> dict[str, str]:
     """Return the options of Spark's Kafka source for a cluster."""
-    return {f"kafka.{name}": value for name, value in java_properties(cluster).items()}
+    properties = java_properties(cluster) | {"max.poll.records": str(_AT_ONCE)}
+    return {f"kafka.{name}": value for name, value in properties.items()}
 
 
 def java_properties(cluster: Cluster) -> dict[str, str]:

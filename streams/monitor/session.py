@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,7 @@ def batch_session(*, master: str, log: Path, name: str) -> Iterator[SparkSession
     spark = open_session(master=master, log=log, name=name, limits=_OURS)
     try:
         yield spark
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:  # or its process has ended
         raise SurroundingsError(f"Spark failed: {cause_of(error)}", f"See {log}.") from error
     finally:
         close_session(spark)
@@ -112,7 +112,8 @@ def cause_of(error: Exception) -> str:
 def close_session(spark: SparkSession) -> None:
     """Stop Spark and wait for its Java process, so that another session can be opened."""
     gateway = SparkContext._gateway
-    spark.stop()
+    with suppress(Py4JError, ConnectionError):
+        spark.stop()
     if gateway is None:
         return
     gateway.shutdown()

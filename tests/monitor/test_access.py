@@ -77,6 +77,7 @@ def test_certificates_and_keys_are_handed_over_as_texts(tmp_path: Path) -> None:
     ]
     options = source_options(Cluster("k:1", properties=asked))
     assert options["kafka.ssl.keystore.key"] == KEY
+    assert options["kafka.max.poll.records"] == "20", "500 took more memory than Spark has"
 
 
 def test_a_keystore_is_one() -> None:
