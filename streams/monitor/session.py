@@ -33,6 +33,8 @@ has at most 65 visits, a name at most 256 bytes.
 _OURS = {"string": 64 << 20, "bytes": 64 << 20, "collectionItems": 1 << 20}
 """The limits for captures, which we have written: of bodies and headers of any record."""
 _LEAVE_S = 20.0
+_GONE = (Py4JError, ConnectionRefusedError)
+"""Errors of calls to Spark's process if it has ended."""
 
 SETTINGS = {
     "spark.driver.memory": "2g",
@@ -96,7 +98,7 @@ def batch_session(*, master: str, log: Path, name: str) -> Iterator[SparkSession
     spark = open_session(master=master, log=log, name=name, limits=_OURS)
     try:
         yield spark
-    except (PySparkException, Py4JError, ConnectionError) as error:  # or its process has ended
+    except (PySparkException, *_GONE) as error:
         raise SurroundingsError(f"Spark failed: {cause_of(error)}", f"See {log}.") from error
     finally:
         close_session(spark)
@@ -112,7 +114,7 @@ def cause_of(error: Exception) -> str:
 def close_session(spark: SparkSession) -> None:
     """Stop Spark and wait for its Java process, so that another session can be opened."""
     gateway = SparkContext._gateway
-    with suppress(Py4JError, ConnectionError):
+    with suppress(*_GONE):
         spark.stop()
     if gateway is None:
         return

@@ -166,8 +166,9 @@ class Dialog:
 
         Until fragments are counted, it counts messages and may be wrong.
         """
-        counted, messages = self.in_flight, self.transmitted[0] - self.acknowledged[0]
-        in_flight = messages if counted < 0 else counted
+        in_flight = self.in_flight
+        if in_flight < 0:
+            in_flight = self.transmitted[0] - self.acknowledged[0]
         waits = self.transmitted[0] < self.send_sequence
         return waits and not self.status and in_flight < self.window(limits)
 
