@@ -62,7 +62,7 @@ from streams.kafka.reader import (
     read_live,
     watermarks,
 )
-from streams.kafka.recent import GATHERED, PAUSING, is_at_end, start_before_newest
+from streams.kafka.recent import GATHERED, PAUSING, PROMPT, is_at_end, start_before_newest
 from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stalled_fetch import StalledFetch
@@ -79,6 +79,7 @@ __all__ = [
     "LOST",
     "NO_TOPIC",
     "PAUSING",
+    "PROMPT",
     "AbortedError",
     "CatalogState",
     "Change",

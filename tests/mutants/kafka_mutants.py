@@ -31,6 +31,7 @@ _ASSIGNMENT = "workers/endpoint/assignment.py"
 _RESTORE = "workers/endpoint/restore.py"
 _INPUTS = "workers/endpoint/inputs.py"
 _OUTPUT = "workers/endpoint/output.py"
+_ROUNDS = "workers/endpoint/rounds.py"
 _FORWARDER = "workers/forwarder/loop.py"
 _DELIVERY = "workers/forwarder/local_producer.py"
 _PROCESSOR = "workers/forwarder/processor.py"
@@ -412,6 +413,34 @@ MUTANTS = (
         "            if not self._committing.call(commit, timeout):\n",
         "            if commit() is None:\n",
         "workers/test_outage.py",
+    ),
+    KafkaMutant(
+        "read a batch before Kafka has the previous one",
+        _FORWARDER,
+        "take(self._consumer, self._wait()) if self._may_read() else []",
+        "take(self._consumer, self._wait())",
+        "workers/test_forwarding.py",
+    ),
+    KafkaMutant(
+        "wait for a batch for ever",
+        _FORWARDER,
+        "        if not self._local_producer.confirms(POLL) and now < self._read_on_at:\n",
+        "        if not self._local_producer.confirms(POLL):\n",
+        "workers/test_forwarding.py",
+    ),
+    KafkaMutant(
+        "produce a round before Kafka has the previous one",
+        _OUTPUT,
+        "            self._producer.flush(max(0, end - time.monotonic()))\n",
+        "        self._producer.flush(max(0, end - time.monotonic()))\n",
+        "workers/test_rounds.py",
+    ),
+    KafkaMutant(
+        "all records of a transaction in one round",
+        _ROUNDS,
+        "        if filled and filled + size > ROUND:\n",
+        "        if False:\n",
+        "workers/test_rounds.py",
     ),
     KafkaMutant(
         "begin at the end without offsets",

@@ -75,6 +75,9 @@ class _Proxy:
     def __init__(self, real: Any, hooks: dict[str, Hook]) -> None:
         self._real, self._hooks = real, hooks
 
+    def __len__(self) -> int:
+        return len(self._real)
+
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._real, name)
         if name not in self._hooks:

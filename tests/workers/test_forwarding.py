@@ -11,6 +11,8 @@ from streams.client import Conversation
 from streams.errors import EventKind, Number
 from streams.kafka import KafkaError, KafkaException
 from streams.protocol import Limits
+from streams.workers.forwarder.local_producer import LocalProducer
+from streams.workers.forwarder.loop import ForwarderLoop
 from tests.workers.rig import QUICK, Rig, eventually, limit_size, pause
 
 PATIENT = Limits(retries=(60_000,))
@@ -63,6 +65,37 @@ def test_a_crash_before_the_commit_repeats_and_never_loses(
     queue = two.topics.queue("B", "DatabaseB", "TargetQueue")
     assert [m.value() for m in two.until(queue, 3)] == bodies
     assert len(two.records(queue)) == 3
+
+
+def test_a_batch_is_read_when_kafka_has_the_previous_one(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records that wait for others keep the client from sleeping; after some time it reads on."""
+    monkeypatch.setattr("streams.workers.forwarder.loop._PATIENCE", 3_600.0)
+    turns: list[ForwarderLoop] = []
+    may_read, confirms = ForwarderLoop._may_read, LocalProducer.confirms
+
+    def turn(self: ForwarderLoop) -> bool:
+        turns.append(self)
+        return may_read(self)
+
+    monkeypatch.setattr(ForwarderLoop, "_may_read", turn)
+    out, txq = two.topics.out("A"), two.topics.txq("B")
+    two.endpoint(limits=PATIENT)
+    two.forwarder("A")
+    send(two, b"one")
+    two.until(txq, 1)
+    monkeypatch.setattr(LocalProducer, "confirms", lambda *made: confirms(*made) and False)
+    turns.clear()
+    eventually(lambda: len(turns) > 1 or pause(), "a turn that began after that")
+    send(two, b"two")
+    two.until(out, 2)
+    turns.clear()
+    eventually(lambda: len(turns) > 1_000 or pause(), "a thousand turns")
+    assert len(two.records(txq)) == 1
+    monkeypatch.setattr("streams.workers.forwarder.loop._PATIENCE", 0.0)
+    turns[0]._read_on_at = 0.0
+    two.until(txq, 2)
 
 
 def test_each_decision_says_that_the_worker_gets_on(

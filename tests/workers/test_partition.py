@@ -170,5 +170,6 @@ def test_the_record_of_a_forgotten_request_is_deleted() -> None:
     tx.notices.forgotten.append(("DatabaseA", "Unknown"))
     output = Output(Topics("x."), "ServerA", cast(Any, None), threading.Event())
     output.write(tx, 0, Positions())
-    deleted = [record[2] for record in output._records if record[1] is None]
+    written = [record for each in output._records for record in each]
+    deleted = [record[2] for record in written if record[1] is None]
     assert deleted == [RequestKey("DatabaseA", "Unknown").encode()]

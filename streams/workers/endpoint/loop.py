@@ -20,7 +20,7 @@ import time
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
-    GATHERED,
+    PROMPT,
     ConsumerHealth,
     KafkaError,
     KafkaException,
@@ -87,7 +87,7 @@ class EndpointLoop:
             # With a longer wait the client polls less often, but still returns records immediately.
             fetch_wait_max_ms=500,
             stats=self._health.report,
-            **GATHERED,
+            **PROMPT,
             **slot.member(ownership.home, control.catalog),
         )
         self._held_back = HeldBackStatements(ownership.home, inputs.cmd, consumer)

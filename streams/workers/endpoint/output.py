@@ -7,9 +7,9 @@ records that were just produced may break the client, librdkafka issue 4849.)
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from streams.kafka import Headers, KafkaError, Message, Producer, headers_of
 from streams.node import OutFrame, Transaction
@@ -31,9 +31,12 @@ from streams.wire.state import (
     encode_seen,
 )
 from streams.wire.state_keys import POSITIONS_KEY, RequestKey, SeenKey, chunk_key, dialog_key
+from streams.workers.endpoint.rounds import Rounds
 from streams.workers.room import Room
 
 Report = Callable[[KafkaError | None, Message], None]
+_FLUSH = 15.0
+"""Seconds to wait until Kafka has the records of a transaction."""
 
 
 class Output:
@@ -56,7 +59,7 @@ class Output:
         self._in = topics.inbox(instance)
         self._dialog = topics.dialog(instance)
         self._out_ends: dict[int, int] = {}
-        self._records: list[tuple[Any, ...]] = []
+        self._records = Rounds()
 
     def begin(self) -> None:
         """Drop the previous transaction's records and last copies."""
@@ -68,19 +71,20 @@ class Output:
         return self._out_ends.get(partition, -1)
 
     def send(self) -> None:
-        """Produce all records, and wait until Kafka has them.
+        """Produce all records, round by round, and wait until Kafka has them.
 
         Missing records make the commit fail; a record that can never be accepted raises
         KafkaException.
         """
-        produce = self._producer.produce
-        for record in self._records:
-            try:
-                produce(*record)
-            except BufferError:
-                self._room.produce(*record)
-        self._records.clear()  # the client owns the bodies now
-        self._producer.flush(15)
+        produce, end = self._producer.produce, time.monotonic() + _FLUSH
+        for records in self._records:
+            for record in records:
+                try:
+                    produce(*record)
+                except BufferError:
+                    self._room.produce(*record)
+            records.clear()  # the client owns the bodies now
+            self._producer.flush(max(0, end - time.monotonic()))
 
     def move(self, tx: Transaction, bodies: Sequence[Message]) -> None:
         """Copy bodies to the ends of their topics, and record their new offsets."""
@@ -92,7 +96,7 @@ class Output:
             record = body.value(), body.key(), body.partition()
             self._room.produce(topic, *record, report, None, timestamp, headers)
         if bodies:
-            self._producer.flush(15)
+            self._producer.flush(_FLUSH)
             for machine in tx.machines.values():
                 touched = machine.dialog.move_bodies(places[self._cmd], places[self._in])
                 machine.touched_chunks.update(touched)
@@ -168,7 +172,8 @@ class Output:
         timestamp: int = 0,
     ) -> None:
         # Positional arguments are faster: ..., callback, on_delivery, timestamp, headers.
-        self._records.append((topic, value, key, partition, report, None, timestamp, headers))
+        record = topic, value, key, partition, report, None, timestamp, headers
+        self._records.add(topic, value, record)
 
     def _last_copy(self, error: KafkaError | None, message: Message) -> None:
         if error is None:

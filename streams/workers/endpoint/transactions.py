@@ -82,7 +82,9 @@ class Transactions:
 
     def _begin_anew(self) -> None:
         self._producer = self._cluster.producer(
-            transactional_id=self._id, linger_ms=0, delivery_report_only_error=False
+            transactional_id=self._id,
+            linger_ms=1_000,  # until the flush (rounds.py)
+            delivery_report_only_error=False,
         )
         self._guard(lambda: self._producer.init_transactions(30))
         self._output = Output(self._cluster.topics, self._instance, self._producer, self._stop)

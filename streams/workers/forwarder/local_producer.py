@@ -30,6 +30,8 @@ from streams.workers.room import Room
 log = logging.getLogger("hopline.forwarder")
 
 _LONGEST_KEY = 64
+_LINGER_MS = 100
+"""Milliseconds in which a batch is produced; the flush after it ends the wait."""
 
 Source = tuple[str, int, int | None]
 """The source of a record that is written: topic, partition and offset."""
@@ -66,7 +68,9 @@ class LocalProducer:
         self._events = cluster.topics.event
         # Infinite: otherwise an outage of five minutes would look like a rejection, and younger
         # copies of a dialog would overtake older copies.
-        self._producer = cluster.producer(linger_ms=1, message_timeout_ms=0, stats=traffic.writer)
+        self._producer = cluster.producer(
+            linger_ms=_LINGER_MS, message_timeout_ms=0, stats=traffic.writer
+        )
         self._room = Room(self._producer, instance, stop)
         self._failed: list[tuple[KafkaError, Message, Source]] = []
 
@@ -136,6 +140,15 @@ class LocalProducer:
     def producer(self) -> Producer:
         """Return the underlying client."""
         return self._producer
+
+    def confirms(self, timeout: float) -> bool:
+        """Send all records, and return whether Kafka has them within ``timeout`` seconds.
+
+        The next batch is read after that. While an unconfirmed request of a partition is followed
+        by other records, the client does not sleep (``endpoint/rounds.py``), so forwarders on a
+        slow broker's machine took the CPU time that the broker needed.
+        """
+        return not len(self._producer) or self._producer.flush(timeout) == 0
 
     def serve(self) -> None:
         """Serve delivery callbacks."""

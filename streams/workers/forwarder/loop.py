@@ -20,7 +20,7 @@ import time
 from functools import partial
 
 from streams.kafka import (
-    GATHERED,
+    PROMPT,
     Cluster,
     Consumer,
     ConsumerHealth,
@@ -49,6 +49,9 @@ _FETCHED = 256 << 10
 """Bytes of a partition per fetch, so that a flood in one topic does not delay the others."""
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
+_PATIENCE = 10.0
+"""Seconds until another batch is read although Kafka has not confirmed the previous one: a consumer
+that does not poll loses its partitions."""
 _SETTLED = 3.0
 """Seconds until partitions that were revoked from one member are assigned to another."""
 _BEGINNING = -2
@@ -77,6 +80,7 @@ class ForwarderLoop:
         self._closing = False
         self._all_committed = False
         self._reads: list[str] = []
+        self._read_on_at = 0.0
         self._group = f"{cluster.topics.prefix}forwarder.{ownership.home}"
         group = self._group + ownership.suffix
         self._health = ConsumerHealth(cluster, traffic.reader)
@@ -88,7 +92,7 @@ class ForwarderLoop:
             # poll an idle broker less often, like the endpoint worker
             fetch_wait_max_ms=500,
             stats=self._health.report,
-            **GATHERED,
+            **PROMPT,
             **slot.member(ownership.home, control.catalog),
         )
         self._returning = Returning(cluster, group, slot.name, after=_SETTLED)
@@ -103,6 +107,7 @@ class ForwarderLoop:
             self._turns(stop)
             self._processor.settle()
             self._commit(10.0)
+            self._local_producer.confirms(_PATIENCE)  # records that have no offset to commit
         finally:
             rest()
             self.ownership.assigned = False
@@ -146,12 +151,23 @@ class ForwarderLoop:
 
     def _turn(self) -> None:
         beat()
-        batch = take(self._consumer, self._wait())
+        batch = take(self._consumer, self._wait()) if self._may_read() else []
         self._follow_catalog()  # after the wait, so that no record is decided by an older version
         if batch:
             self._all_committed = False
             self._processor.pass_on(batch)
         self._processor.take_back()
+
+    def _may_read(self) -> bool:
+        """Return whether Kafka has the previous batch, or has not confirmed it for long.
+
+        Records that wait for others make the client poll its socket (``LocalProducer.confirms``).
+        """
+        now = time.monotonic()
+        if not self._local_producer.confirms(POLL) and now < self._read_on_at:
+            return False
+        self._read_on_at = now + _PATIENCE
+        return True
 
     def _wait(self) -> float:
         """Return the seconds to wait for a record."""

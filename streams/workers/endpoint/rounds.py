@@ -1,0 +1,50 @@
+"""Divide a transaction's records into rounds, so that Kafka's client need not queue any.
+
+Kafka's client (librdkafka) has one request in flight for each partition of an idempotent producer.
+As long as more records of the partition are ready, its thread for the broker does not sleep, but
+polls its socket in a loop until the request is confirmed. When a broker was slow for a moment,
+a few such threads took both cores of the machine, and the broker stood still for ten seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+ROUND = 1_000_000
+"""Maximum bytes of a topic in a round: the default ``batch.size`` of Kafka's client."""
+_OVERHEAD = 400
+"""Bytes of a record besides its value: the key, the headers and Kafka's own fields."""
+
+Record = tuple[Any, ...]
+
+
+class Rounds:
+    """Records in rounds; a topic has at most ROUND bytes in each, or a single record."""
+
+    def __init__(self) -> None:
+        self._rounds: list[list[Record]] = []
+        self._filled: dict[str, tuple[int, int]] = {}
+
+    def __iter__(self) -> Iterator[list[Record]]:
+        """Yield the records of each round; the records of a topic stay in their order."""
+        return iter(self._rounds)
+
+    def add(self, topic: str, value: bytes | None, record: Record) -> None:
+        """Add a record of ``topic``, which has this ``value``."""
+        size = len(value or b"") + _OVERHEAD
+        number, filled = self._filled.get(topic, (0, 0))
+        if filled and filled + size > ROUND:
+            number, filled = number + 1, 0
+        self._filled[topic] = number, filled + size
+        if number == len(self._rounds):
+            self._rounds.append([])
+        self._rounds[number].append(record)
+
+    def clear(self) -> None:
+        """Drop all records."""
+        self._rounds.clear()
+        self._filled.clear()
+
+
+__all__ = ["ROUND", "Rounds"]
