@@ -22,7 +22,7 @@ STEPS = [
     for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
 ]
 HOPLINE = f'hopline() {{ {shlex.quote(sys.executable)} -m streams "$@"; }}\n'
-ADDRESS = "hopline status --format json | grep -o '127[^\"]*' | head -1"
+ADDRESS = r"hopline status --format json | grep -o '127\.0\.0\.1:[0-9]*' | head -1"
 VARYING = (
     (r"[0-9a-f]{8}\\-(?:[0-9a-f]{4}\\-){3}[0-9a-f]{12}", r"[0-9a-f-]{36}"),
     (r"\d\d:\d\d:\d\d\\\.\d{3}", r"[\\d:.]{12}"),
