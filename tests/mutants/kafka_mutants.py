@@ -424,8 +424,8 @@ MUTANTS = (
     KafkaMutant(
         "wait for a batch for ever",
         _FORWARDER,
-        "        if not self._local_producer.confirms(POLL) and now < self._read_on_at:\n",
-        "        if not self._local_producer.confirms(POLL):\n",
+        "        if not self._local_producer.has_written(POLL) and now < self._read_on_at:\n",
+        "        if not self._local_producer.has_written(POLL):\n",
         "workers/test_forwarding.py",
     ),
     KafkaMutant(

@@ -73,7 +73,7 @@ def test_a_batch_is_read_when_kafka_has_the_previous_one(
     """Records that wait for others keep the client from sleeping; after some time it reads on."""
     monkeypatch.setattr("streams.workers.forwarder.loop._PATIENCE", 3_600.0)
     turns: list[ForwarderLoop] = []
-    may_read, confirms = ForwarderLoop._may_read, LocalProducer.confirms
+    may_read, written = ForwarderLoop._may_read, LocalProducer.has_written
 
     def turn(self: ForwarderLoop) -> bool:
         turns.append(self)
@@ -85,7 +85,7 @@ def test_a_batch_is_read_when_kafka_has_the_previous_one(
     two.forwarder("A")
     send(two, b"one")
     two.until(txq, 1)
-    monkeypatch.setattr(LocalProducer, "confirms", lambda *made: confirms(*made) and False)
+    monkeypatch.setattr(LocalProducer, "has_written", lambda *made: written(*made) and False)
     turns.clear()
     eventually(lambda: len(turns) > 1 or pause(), "a turn that began after that")
     send(two, b"two")

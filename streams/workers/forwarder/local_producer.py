@@ -141,7 +141,7 @@ class LocalProducer:
         """Return the underlying client."""
         return self._producer
 
-    def confirms(self, timeout: float) -> bool:
+    def has_written(self, timeout: float) -> bool:
         """Send all records, and return whether Kafka has them within ``timeout`` seconds.
 
         The next batch is read after that. While an unconfirmed request of a partition is followed

@@ -107,7 +107,7 @@ class ForwarderLoop:
             self._turns(stop)
             self._processor.settle()
             self._commit(10.0)
-            self._local_producer.confirms(_PATIENCE)  # records that have no offset to commit
+            self._local_producer.has_written(_PATIENCE)  # records that have no offset to commit
         finally:
             rest()
             self.ownership.assigned = False
@@ -161,10 +161,10 @@ class ForwarderLoop:
     def _may_read(self) -> bool:
         """Return whether Kafka has the previous batch, or has not confirmed it for long.
 
-        Records that wait for others make the client poll its socket (``LocalProducer.confirms``).
+        Records that wait for others keep the client from sleeping (``has_written``).
         """
         now = time.monotonic()
-        if not self._local_producer.confirms(POLL) and now < self._read_on_at:
+        if not self._local_producer.has_written(POLL) and now < self._read_on_at:
             return False
         self._read_on_at = now + _PATIENCE
         return True
