@@ -51,6 +51,7 @@ _LOCK = "protocol/lock.py"
 _COMMITTED = "node/endpoint/committed.py"
 _RECEPTION = "node/endpoint/accept_message.py"
 _TRANSACTION = "node/endpoint/transaction.py"
+_FLOWS = "node/endpoint/flows.py"
 
 MUTANTS = (
     # --- transactions
@@ -728,5 +729,23 @@ MUTANTS = (
         "        if not number:\n            self._answer(command, 0)\n        return",
         "workers/test_acknowledge.py",
         rule=12,
+    ),
+    KafkaMutant(
+        "let established dialogs fill a flow that is full",
+        _FLOWS,
+        "        return flow.in_flight < self.limit + self.limit // 2 or "
+        "dialog.count_in_flight() < FIRST\n",
+        "        return True\n",
+        "node/test_flows.py",
+        rule=6,
+    ),
+    KafkaMutant(
+        "let new dialogs wait in a full flow",
+        _FLOWS,
+        "        return flow.in_flight < self.limit + self.limit // 2 or "
+        "dialog.count_in_flight() < FIRST\n",
+        "        return flow.in_flight < self.limit + self.limit // 2\n",
+        "node/test_flows.py",
+        rule=6,
     ),
 )

@@ -316,6 +316,32 @@ def test_what_waits_respects_the_flow_s_limit() -> None:
     assert delivered(net) == {number: list(range(20)) for number in range(8)}
 
 
+@pytest.mark.parametrize(("dialogs", "each"), [(8, 4), (1, 15)])
+def test_in_a_full_flow_only_dialogs_with_few_messages_in_flight_transmit_at_once(
+    dialogs: int, each: int
+) -> None:
+    """Else a thousand dialogs fill a window each, and every new one waits behind all of it."""
+    net = sending(dialogs, 0, limits=Limits(window=20, wider=1), flight=10)
+    node = net["ServerA"]
+    node.transact()
+    node.endpoint.flows.of(node.dialog(conversation(0), initiator=True)).added_at = net.now
+    for message in range(20):
+        for number in range(dialogs):
+            net.send(A, conversation(number), b"%d/%d" % (number, message))
+        node.transact()
+    for number in range(dialogs):
+        assert node.dialog(conversation(number), initiator=True).transmitted == (each, 0)
+
+    net.begin(A, conversation(dialogs))
+    net.send(A, conversation(dialogs), b"%d/0" % dialogs)
+    node.transact()
+    assert node.dialog(conversation(dialogs), initiator=True).transmitted == (1, 0)
+
+    net.settle()
+    whole = {number: list(range(20)) for number in range(dialogs)}
+    assert delivered(net) == {**whole, dialogs: [0]}
+
+
 def test_what_waits_does_not_starve_behind_what_is_transmitted_at_once() -> None:
     """However full the flow is, a dialog that waits transmits something every tenth of a second."""
     net = sending(1, 6, flight=8)

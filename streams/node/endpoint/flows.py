@@ -3,8 +3,8 @@
 A window limits the messages in flight of one dialog. With many dialogs that window is not enough:
 their messages wait for minutes in the topics along the path, and every new message waits behind
 them. A flow is everything that the dialogs of a partition send to one destination (a service and a
-broker id), and has its own limit. The limit applies to messages waiting in `cmd`; a message that is
-not behind others is transmitted when it is accepted.
+broker id), and has its own limit. In a full flow, new messages wait in `cmd`; only a dialog with
+few messages in flight transmits when it accepts a message, so no new dialog waits behind a backlog.
 
 The destination includes the broker id because an application can name any id, and messages to a
 nonexistent broker must not delay messages to the real broker. Flows take turns, so that thousands
@@ -38,6 +38,8 @@ MOST = 1_000
 """Maximum number of idle flows in memory, because applications choose their names."""
 AT_ONCE = 100
 """Maximum number of flows served per transaction, because each reads another part of ``cmd``."""
+FIRST = 4
+"""Messages in flight of a dialog that may transmit at once although its flow is full."""
 SHARE, EVERY = 64, 100
 """Milliseconds after which a fraction of the limit may be added, even if the flow is full.
 
@@ -105,6 +107,17 @@ class Flows:
         if flow is None:
             flow = self._flows[where] = Flow(where)
         return flow
+
+    def admits(self, dialog: Dialog) -> bool:
+        """Tell whether a dialog transmits a message when it accepts it.
+
+        A flow may be half as full again with such messages as with those that waited: taking turns
+        costs more, so steady load that just fills the flow must not cause them.
+        """
+        flow = self.of(dialog)
+        if flow.stalled:
+            return False
+        return flow.in_flight < self.limit + self.limit // 2 or dialog.count_in_flight() < FIRST
 
     def room(self, flow: Flow, now: int) -> int:
         """Return how many more messages of the flow may be in flight."""

@@ -201,7 +201,7 @@ class Overlay:
             broker_key,
             partial(_judge, self.endpoint, self.any_body, dialog),
             service is None or service.queue_on,
-            at_once=not self.endpoint.flows.of(dialog).stalled,
+            at_once=self.endpoint.flows.admits(dialog),
             applied_until=self.endpoint.applied_until,
             rests=self.any_body.rests,
         )
