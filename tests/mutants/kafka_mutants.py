@@ -748,4 +748,12 @@ MUTANTS = (
         "node/test_flows.py",
         rule=6,
     ),
+    KafkaMutant(
+        "leave the durability of topics to the brokers",
+        _TOPICS,
+        "    return {_IN_SYNC: str(replicas.in_sync), **_SAFE_ELECTION}\n",
+        "    return {}\n",
+        "kafka/test_replication.py",
+        rule=1,
+    ),
 )
