@@ -30,6 +30,7 @@ from streams.resources import topologies_dir
 from streams.topology import hosts_of, load, pairs_of
 from streams.wire.partition import partition_of
 from streams.wire.records import command_record, read_queued
+from tests.forgetting import forget
 from tests.running import DEADLINE, eventually
 from tests.workers.raw_produce import produce_raw
 from tests.workers.rig import Hook, HookedCluster, Rig, pair, pause, rig
@@ -118,6 +119,17 @@ def test_what_waits_for_an_absent_target_is_sent_from_its_new_partition(one: Rig
     topology = read_catalog(one.cluster).topology
     assert topology is not None
     assert {n: i.partitions for n, i in topology.instances.items()} == {"A": COUNT, "B": 1}
+    demand_all_received(one, dialogs)
+
+
+@pytest.mark.long
+def test_positions_that_kafka_has_forgotten_are_in_the_state(one: Rig) -> None:
+    """Kafka forgets a group that has had no member for a week, which is how long A is stopped."""
+    one.endpoint("A")
+    dialogs = converse(one)
+    drained(one, "A")
+    forget(one.cluster, f"{one.topics.prefix}endpoint.A")
+    assert give(one, "A").moved > 0
     demand_all_received(one, dialogs)
 
 

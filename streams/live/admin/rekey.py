@@ -158,7 +158,7 @@ class Rekey:
             offsets = [
                 TopicPartition(topic, number, at)
                 for number, known in enumerate(self.state.positions)
-                for topic, at in zip(topics, _places(known), strict=True)
+                for topic, at in zip(topics, next_offsets(known), strict=True)
             ]
             producer.send_offsets_to_transaction(offsets, self.member(), 30)
             producer.commit_transaction(30)
@@ -251,7 +251,8 @@ class _Places:
     frames: dict[int, int] = field(default_factory=dict)
 
 
-def _places(known: Positions | None) -> tuple[int, int, int]:
+def next_offsets(known: Positions | None) -> tuple[int, int, int]:
+    """Return the next offsets to read in the three inputs; 0 for a partition without a record."""
     return (0, 0, 0) if known is None else (known.cmd, known.inbox, known.ack)
 
 

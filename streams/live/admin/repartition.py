@@ -29,16 +29,19 @@ from streams.kafka import (
     read_catalog,
     read_ends,
     read_from,
+    read_live,
     read_positions,
     specs_of,
     topic_ids,
 )
-from streams.live.admin.rekey import Rekey, State
+from streams.live.admin.rekey import Rekey, State, next_offsets
 from streams.live.admin.statements import live_topology
 from streams.prose import clipped, counted
 from streams.topology import Topology, hosts_of, pairs_of
 from streams.wire import MalformedError
 from streams.wire.records import is_moved
+from streams.wire.state import decode_positions
+from streams.wire.state_keys import POSITIONS_KEY
 from streams.workers.endpoint.inputs import Inputs
 
 MOST = 1_000
@@ -160,7 +163,7 @@ def _demand_applied(cluster: Cluster, home: str) -> None:
 
     A record whose dialog does not exist yet would stay in the wrong partition.
     """
-    passed = read_positions(cluster, _group(cluster, home))
+    passed = _passed(cluster, home)
     for topic in Inputs.of(cluster.topics, home):
         left = sum(1 for _ in _unapplied(cluster, topic, passed))
         if left:
@@ -169,6 +172,24 @@ def _demand_applied(cluster: Cluster, home: str) -> None:
                 f"{unapplied} not applied yet.",
                 "Stop the senders, let the workers run until their lag is 0, then stop them too.",
             )
+
+
+def _passed(cluster: Cluster, home: str) -> dict[tuple[str, int], int]:
+    """Return the next offsets to read; Kafka forgets those of a group that is stopped for a week.
+
+    The state has them as well, like the worker that restores it.
+    """
+    inputs, dialog = Inputs.of(cluster.topics, home), cluster.topics.dialog(home)
+    passed = dict(read_positions(cluster, _group(cluster, home)))
+    for number in partitions_of(cluster, dialog):
+        places = [(topic, number) for topic in inputs]
+        if passed.keys() >= set(places):
+            continue
+        raw = read_live(cluster, dialog, number, to_high=True).get(POSITIONS_KEY)
+        known = None if raw is None else decode_positions(raw)
+        for place, at in zip(places, next_offsets(known), strict=True):
+            passed.setdefault(place, at)
+    return passed
 
 
 def _unapplied(
