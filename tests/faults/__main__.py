@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(scenario: Scenario, seconds: float, rate: float, seed: int, keep: str | None) -> Outcome:
-    seconds *= scenario.share
+    seconds = scenario.duration(seconds)
     rate *= scenario.times
     load = Load(max(1, round(rate * seconds)), rate, length=scenario.length)
     scaled = scenario.scaled(seconds / (WHOLE * scenario.share))

@@ -15,13 +15,14 @@ from streams.report import Facts
 from streams.report.read import read_dialogs
 from tests.faults.brief import BROKER, shortened
 from tests.faults.clusters import RunClusters, run_clusters
+from tests.faults.drains import drains, with_drains
 from tests.faults.harm import Harm
 from tests.faults.hostile import Hostile, kinds, topics_of
-from tests.faults.injector import FaultInjector, Happened, worker
+from tests.faults.injector import FaultInjector
 from tests.faults.junk import Writer, junk, topics_for_junk
 from tests.faults.load import Load
 from tests.faults.observe import Observer
-from tests.faults.plan import Fault, Wanted, draw
+from tests.faults.plan import Fault, Happened, Wanted, draw
 from tests.faults.processes import Supervisor, supervised
 from tests.faults.scenarios import APPLICATIONS, ENDPOINTS, EVERYBODY, WORKERS, Scenario
 from tests.faults.shifted import Clock
@@ -110,6 +111,10 @@ def run(
             say(f"{scenario.name}: {writer.written:,} hostile records, {bombs}")
             for line in harm.lines():
                 say(f"{scenario.name}: {line}")
+        drained = drains(injector.happened, observer)
+        for drain in drained:
+            say(f"{scenario.name}: {drain}")
+        verdict = with_drains(verdict, drained)
         say(f"{scenario.name}: {ended} ended by themselves; rubbish {writer.written}")
         for reason in children.reasons:
             say(f"  {reason}")
@@ -170,6 +175,13 @@ def _start(
     children.start("target", *brief, *application(where.cluster_of("ServerB"), "target"))
 
 
+def worker(role: str, instance: str, cluster: Cluster, *through: str) -> tuple[str, ...]:
+    """Return the module and arguments that run one worker, ``through`` a modifying module."""
+    where = ("--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix)
+    how = ("worker", role, "--instance", instance, "--slot", "0", "--verbose")
+    return (*(through or ("streams",)), *how, *where)
+
+
 def application(cluster: Cluster, name: str, *rest: object) -> tuple[str, ...]:
     """Return the module and arguments that run one application."""
     where = (cluster.bootstrap, cluster.topics.prefix)
@@ -195,11 +207,13 @@ def _act(
     began, told, left = time.time(), 0.0, list(faults)
     while left or not injector.is_whole or time.time() - began < asked.seconds:
         now = time.time() - began
-        if left and now >= left[0].at and injector.may(left[0]):
-            fault = left.pop(0)
-            say(f"{now:5.0f} s {fault.kind.name} {fault.victim} {fault.lasts:.1f}")
-            injector.strike(fault)
-        injector.mend()
+        fault = next((f for f in left if now >= f.at and injector.may(f)), None)
+        if fault is not None:
+            left.remove(fault)
+            skipped = "" if injector.strike(fault) else ", skipped: it is absent"
+            say(f"{now:5.0f} s {fault.kind.name} {fault.victim} {fault.lasts:.1f}{skipped}")
+        following = injector.mend()
+        left += [replace(f, at=time.time() - began + f.at) for f in following]
         injector.children.look()
         if now - told >= 15:
             told = now

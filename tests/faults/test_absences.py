@@ -7,6 +7,7 @@ processes and with Kafka's own clock.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,29 @@ def test_applications_whose_positions_are_forgotten_are_refused_and_say_nothing_
     assert children.refused == {"source": 1, "target": 1}
     said = [(m.sender.is_initiator, m.digest) for m in facts.accepted]
     assert judge(LOAD, facts.balance(), said, facts.sides).faults == {}
+
+
+def test_a_kill_of_an_absent_process_does_not_happen(tmp_path: Path) -> None:
+    with supervised(tmp_path) as children:
+        children.start("forwarder/A", "http.server", "0")
+        injector = FaultInjector(RunClusters([]), children)
+        children.take_away("forwarder/A")
+        assert not injector.strike(Fault(0.0, FaultKind.KILL, "forwarder/A"))
+        assert injector.happened == []
+        children.bring_back("forwarder/A")
+        assert injector.strike(Fault(0.0, FaultKind.KILL, "forwarder/A"))
+        assert len(injector.happened) == 1
+
+
+def test_the_kills_after_an_absence_follow_its_end(tmp_path: Path) -> None:
+    kill = Fault(1.5, FaultKind.KILL, "forwarder/A")
+    absence = Fault(0.0, FaultKind.ABSENT, "Gateway", then=(kill,))
+    with supervised(tmp_path) as children:
+        injector = FaultInjector(RunClusters([]), children)
+        injector._mends.append((0.0, absence, 0, lambda: None))
+        assert not injector.may(replace(absence, victim="ServerB"))
+        assert eventually(lambda: injector.mend() or pause(), "it is back") == [kill]
+        assert injector.mend() == [] and injector.may(absence)
 
 
 def test_nobody_is_absent_twice_at_a_time(tmp_path: Path) -> None:

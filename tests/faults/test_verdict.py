@@ -8,10 +8,11 @@ from dataclasses import replace
 from streams.report.balance import balance
 from streams.report.facts import Accepted, Delivered, EndpointKey, Side
 from streams.report.read import digest_of
+from tests.faults.drains import Drain, drains, with_drains
 from tests.faults.load import Load
-from tests.faults.observe import Sightings
+from tests.faults.observe import Observer, Sightings
 from tests.faults.page import BEGIN, END, Terms, generated, rewrite
-from tests.faults.plan import FaultKind, Wanted
+from tests.faults.plan import Fault, FaultKind, Happened, Wanted
 from tests.faults.run import Outcome
 from tests.faults.scenarios import SCENARIOS, SHORT, Scenario
 from tests.faults.verdict import Recovery, Verdict, judge, summed_up
@@ -103,6 +104,44 @@ def test_an_application_is_back_when_it_speaks() -> None:
     assert sightings.sent_after(100) == 1
     assert sightings.sent_after(102) == 198
     assert sightings.sent_after(900) == 0
+
+
+RIGHT = Verdict(1000, 7, 0, 0, 0, 0)
+ABSENCE = Fault(0.0, FaultKind.ABSENT, "ServerB", 20.0, then=(Fault(1.0, FaultKind.KILL, "x"),))
+
+
+def drained(kills: list[int], backlog: int = 200) -> tuple[int, int, tuple[int, ...]]:
+    """Return the size of a backlog, the kills while it drained, and what was left at each kill.
+
+    The absence ends at 10,000 ms. Afterwards a message of the backlog is delivered every 10 ms.
+    """
+    observer = Observer([])
+    for number in range(backlog):
+        observer.by_initiator.add(9_000, 10_010 + 10 * number)
+    observer.by_initiator.add(12_500, 12_501)
+    happened = [Happened(ABSENCE, 1, 10_000)]
+    happened += [Happened(Fault(0.0, FaultKind.KILL, "x"), at, at) for at in kills]
+    [found] = drains(happened, observer)
+    return found.backlog, found.kills, found.left
+
+
+def test_a_kill_falls_into_a_drain_until_the_backlog_is_delivered() -> None:
+    assert drained([9_000, 10_500, 11_011, 12_400]) == (200, 2, (151, 99))
+
+
+def test_a_kill_while_only_the_rest_of_a_backlog_waits_falls_into_no_drain() -> None:
+    assert drained([11_985]) == (200, 0, (2,))
+
+
+def test_an_absence_without_a_backlog_has_no_drain() -> None:
+    assert drained([10_500], backlog=0) == (0, 0, ())
+
+
+def test_an_absence_whose_backlog_drained_without_a_kill_is_a_fault() -> None:
+    disturbed, undisturbed = Drain(ABSENCE, 9, 1.0, (9, 5)), Drain(ABSENCE, 9, 1.0, (0,))
+    assert with_drains(RIGHT, [disturbed, disturbed]).faults == {}
+    found = with_drains(RIGHT, [disturbed, undisturbed])
+    assert (found.disturbed, found.faults) == (2, {"undisturbed": 1})
 
 
 def test_recoveries_are_summed_up() -> None:
