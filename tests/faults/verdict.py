@@ -27,7 +27,9 @@ class Verdict:
     application's position was lost, but it continued without being rejected. ``ended``: processes
     that ended by themselves without a fault. ``contradicted``: statements that were applied
     although events report them as rejected. ``disturbed``: kills while a backlog drained;
-    ``undisturbed``: absences whose backlog drained without a kill.
+    ``undisturbed``: absences whose backlog drained without a kill. ``delayed``: milliseconds by
+    which hostile records delayed others; ``grown``: processes that grew because of them
+    (``tests/faults/harm.py``).
     """
 
     messages: int
@@ -47,6 +49,8 @@ class Verdict:
     contradicted: int = 0
     disturbed: int = 0
     undisturbed: int = 0
+    delayed: int = 0
+    grown: int = 0
 
     @property
     def faults(self) -> dict[str, int]:
