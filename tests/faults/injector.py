@@ -29,6 +29,8 @@ FORTY_MINUTES = 2_400.0
 _JOINS = 3
 _DISK = 30.0
 _ABSENCES = (FaultKind.ASLEEP, FaultKind.GONE, FaultKind.REPLACED)
+_WORKS = 30.0
+"""Seconds that a process works between two absences; an application is rejected meanwhile."""
 _LEAVES = 90.0
 _BESIDE = 5.0
 """Seconds for which a resumed worker and its helper run concurrently."""
@@ -64,15 +66,17 @@ class FaultInjector:
         return True
 
     def may(self, fault: Fault) -> bool:
-        """Return whether a fault may happen now.
+        """Return whether a fault may happen now, or is too close to another one.
 
-        No process is absent twice at the same time, and no fault with kills after it begins while
-        another such fault lasts.
+        A process works between two absences. Faults with kills after them do not overlap.
         """
         lasting = [*(f for _, f, _, _ in self._mends), *(f for _, f, _ in self._mending)]
         if fault.then and any(f.then for f in lasting):
             return False
-        return fault.kind not in _ABSENCES or all(f.victim != fault.victim for f in lasting)
+        since = _now() - _WORKS * 1000
+        back = [h.fault for h in self.happened if h.fault.kind in _ABSENCES and h.over > since]
+        absent = [f.victim for f in (*lasting, *back)]
+        return fault.kind not in _ABSENCES or fault.victim not in absent
 
     def absences(self, application: str) -> int:
         """Return how often an application was absent without a replacement."""

@@ -6,6 +6,7 @@ processes and with Kafka's own clock.
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from tests.faults.clusters import RunClusters
 from tests.faults.injector import FaultInjector
 from tests.faults.load import Load
 from tests.faults.observe import Observer
-from tests.faults.plan import Fault, FaultKind
+from tests.faults.plan import Fault, FaultKind, Happened
 from tests.faults.processes import Supervisor, supervised
 from tests.faults.run import QUEUES, application
 from tests.faults.scenarios import APPLICATIONS
@@ -114,5 +115,15 @@ def test_nobody_is_absent_twice_at_a_time(tmp_path: Path) -> None:
             return injector.is_whole or pause()
 
         eventually(is_back, "it is back")
-        assert injector.may(Fault(2.0, FaultKind.ASLEEP, "target"))
         assert (injector.absences("target"), injector.absences("source")) == (1, 0)
+
+
+def test_a_process_works_between_two_absences(tmp_path: Path) -> None:
+    with supervised(tmp_path) as children:
+        injector = FaultInjector(RunClusters([]), children)
+        gone, now = Fault(1.0, FaultKind.GONE, "target"), time.time_ns() // 1_000_000
+        injector.happened.append(Happened(gone, 0, now))
+        assert not injector.may(Fault(2.0, FaultKind.ASLEEP, "target"))
+        assert injector.may(Fault(2.0, FaultKind.ASLEEP, "source"))
+        injector.happened[0] = Happened(gone, 0, now - 30_000)
+        assert injector.may(Fault(2.0, FaultKind.ASLEEP, "target"))
