@@ -198,6 +198,19 @@ SCENARIOS = (
         brief=True,
         times=0.2,
     ),
+    Scenario(
+        "absences-trimmed",
+        "Absences while topics are trimmed immediately",
+        (
+            Wanted(FaultKind.ASLEEP, ("forwarder/ServerA", "endpoint/ServerB"), 2, ABSENCE),
+            Wanted(FaultKind.GONE, ("forwarder/GatewayA", "endpoint/ServerA"), 2, ABSENCE),
+            Wanted(FaultKind.REPLACED, ("forwarder/ServerB", "endpoint/ServerB"), 2, ABSENCE),
+        ),
+        share=0.2,
+        keep=0.0,
+        brief=True,
+        times=0.2,
+    ),
     Scenario("hostile", "Hostile records in every topic", (), share=0.44, hostile=5.0),
     Scenario(
         "apart",
