@@ -5,7 +5,7 @@
 # make browser a Chromium for the dashboard's tests, where there is none (make test does it)
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make fuzz    mutated inputs for every reader of files and every decoder, MINUTES=N, SEED=S
-# make soak    every kind of fault on real Kafka, about an hour, writes docs/faults.md; SECONDS=N of
+# make soak    every kind of fault on real Kafka, more than an hour, writes docs/faults.md; SECONDS=N of
 #              load, MESSAGES=N in the first run, SEED=S
 # make mutants faults in the code, each killed by a test, most on real Kafka; 20 minutes
 # make faults  every container killed, frozen, cut off, restarted, scaled; 20 minutes, needs Docker,

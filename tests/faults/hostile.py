@@ -80,7 +80,7 @@ _BODIES_OF_OBJECTS = (
 
 
 _BOMB_ONCE_IN = 400
-_BOMBS = (2_000_000, 20_000_000)
+BOMBS = (2_000_000, 20_000_000)
 """Number of zero bytes, which compress to a few kilobytes; Kafka's limit applies to these."""
 _NOT_HERE = frozenset({"dialog"})
 """The state of endpoint workers: an unreadable record there stops its partition on purpose."""
@@ -172,7 +172,7 @@ class Hostile:
         except (HoplineError, MalformedError, ValueError, OverflowError, AssertionError):
             return None  # even our own encoders reject it
         if kind != "presence" and self._chance.once_in(_BOMB_ONCE_IN):
-            return record[0], bytes(self._chance.pick(_BOMBS)), record[2]
+            return record[0], bytes(self._chance.pick(BOMBS)), record[2]
         for _ in range(self._chance.below(3)):
             record = self._changed(topic, record)
         if record[0] is None and kind in _COMPACTED:  # Kafka accepts no record without a key

@@ -17,7 +17,7 @@ from streams.embedded import Broker, Condition
 from streams.kafka import Cluster, partitions_of
 from streams.live.admin.statements import Script, plan_script, publish_script
 from tests.faults.clusters import RunClusters
-from tests.faults.plan import Fault, FaultKind
+from tests.faults.plan import Fault, FaultKind, Happened
 from tests.faults.processes import Child, Supervisor
 from tests.faults.scenarios import WORKERS
 from tests.faults.shifted import Clock
@@ -29,18 +29,11 @@ FORTY_MINUTES = 2_400.0
 _JOINS = 3
 _DISK = 30.0
 _ABSENCES = (FaultKind.ASLEEP, FaultKind.GONE, FaultKind.REPLACED)
+_WORKS = 30.0
+"""Seconds that a process works between two absences; an application is rejected meanwhile."""
 _LEAVES = 90.0
 _BESIDE = 5.0
 """Seconds for which a resumed worker and its helper run concurrently."""
-
-
-@dataclass(frozen=True, slots=True)
-class Happened:
-    """A fault that happened; its start ``at`` and its end ``over`` are epoch milliseconds."""
-
-    fault: Fault
-    at: int
-    over: int
 
 
 @dataclass(slots=True)
@@ -57,19 +50,33 @@ class FaultInjector:
     """A lock for starting or stopping each broker, because faults may overlap with repairs."""
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4))
 
-    def strike(self, fault: Fault) -> None:
-        """Perform a fault; it is ended later when its time is over."""
+    def strike(self, fault: Fault) -> bool:
+        """Perform a fault; it is ended later when its time is over.
+
+        Returns ``False`` for a kill of an absent process, which is skipped.
+        """
+        if fault.kind is FaultKind.KILL and self.children.is_away(fault.victim):
+            return False
         at = _now()
         mend = _INJECT[fault.kind](self, fault)
         if mend is None:
             self.happened.append(Happened(fault, at, _now()))
         else:
             self._mends.append((time.monotonic() + fault.lasts, fault, at, mend))
+        return True
 
     def may(self, fault: Fault) -> bool:
-        """Return whether a fault may happen now; no process is absent twice at the same time."""
+        """Return whether a fault may happen now, or is too close to another one.
+
+        A process works between two absences. Faults with kills after them do not overlap.
+        """
         lasting = [*(f for _, f, _, _ in self._mends), *(f for _, f, _ in self._mending)]
-        return fault.kind not in _ABSENCES or all(f.victim != fault.victim for f in lasting)
+        if fault.then and any(f.then for f in lasting):
+            return False
+        since = _now() - _WORKS * 1000
+        back = [h.fault for h in self.happened if h.fault.kind in _ABSENCES and h.over > since]
+        absent = [f.victim for f in (*lasting, *back)]
+        return fault.kind not in _ABSENCES or fault.victim not in absent
 
     def absences(self, application: str) -> int:
         """Return how often an application was absent without a replacement."""
@@ -82,8 +89,8 @@ class FaultInjector:
         """Return whether all faults have ended."""
         return not self._mends and not self._mending
 
-    def mend(self) -> None:
-        """End the faults whose time is over.
+    def mend(self) -> list[Fault]:
+        """End the faults whose time is over; return the faults that follow those that have ended.
 
         A broker may start slowly, and the supervision of workers must not wait for it.
         """
@@ -91,11 +98,14 @@ class FaultInjector:
         due = [each for each in self._mends if each[0] <= now]
         self._mends = [each for each in self._mends if each not in due]
         self._mending += [(self._pool.submit(mend), fault, at) for _, fault, at, mend in due]
+        following: list[Fault] = []
         for each in [m for m in self._mending if m[0].done()]:
             mended, fault, at = each
             mended.result()
             self._mending.remove(each)
             self.happened.append(Happened(fault, at, _now()))
+            following += fault.then
+        return following
 
     # --- processes -------------------------------------------------------------------------------
 
@@ -291,10 +301,3 @@ _INJECT: Mapping[FaultKind, Callable[[FaultInjector, Fault], Mend | None]] = {
     FaultKind.GONE: FaultInjector._gone,
     FaultKind.REPLACED: FaultInjector._replaced,
 }
-
-
-def worker(role: str, instance: str, cluster: Cluster, *through: str) -> tuple[str, ...]:
-    """Return the module and arguments that run one worker, ``through`` a modifying module."""
-    where = ("--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix)
-    how = ("worker", role, "--instance", instance, "--slot", "0", "--verbose")
-    return (*(through or ("streams",)), *how, *where)

@@ -58,6 +58,12 @@ class Sightings:
         """Return how long each message had to wait, in milliseconds."""
         return [seen - sent for sent, seen in zip(self.sent, self.seen, strict=True)]
 
+    def late(self, over: int) -> list[int]:
+        """Return when messages were seen that were sent before a time and seen after it."""
+        first = bisect_left(self.seen, over)
+        both = zip(self.sent[first:], self.seen[first:], strict=False)
+        return [seen for sent, seen in both if sent < over]
+
     def longest(self, begin: int, end: int) -> int:
         """Return the longest wait of the messages that were sent in this time."""
         both = zip(self.sent, self.seen, strict=True)

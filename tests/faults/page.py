@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.faults.harm import Effect
 from tests.faults.run import Outcome
 from tests.faults.verdict import Recovery
 
@@ -48,6 +49,32 @@ def generated(outcomes: Sequence[Outcome], terms: Terms) -> str:
             *(line for outcome in outcomes for line in _faults(outcome)),
         ]
     )
+
+
+def by_kind(outcomes: Sequence[Outcome]) -> str:
+    """Return a table of the hostile runs, each with hostile records in one kind of topic."""
+    return "\n".join(
+        [
+            "| topics | hostile records | bombs among them | median latency | longest before |"
+            " longest after | largest endpoint worker | largest forwarder | faults |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+            *(_kind(o, o.effect) for o in outcomes if o.effect is not None),
+        ]
+    )
+
+
+def _kind(outcome: Outcome, effect: Effect) -> str:
+    waits = (effect.middle, effect.before, effect.during)
+    sizes = (effect.largest("endpoint"), effect.largest("forwarder"))
+    cells = [
+        f"`{', '.join(outcome.scenario.kinds)}`",
+        f"{effect.records:,}",
+        f"{effect.bombs:,}",
+        *(f"{wait:,} ms" for wait in waits),
+        *(f"{size:,} MB" for size in sizes),
+        ", ".join(f"{n} {c:,}" for n, c in outcome.verdict.faults.items()) or "none",
+    ]
+    return f"| {' | '.join(cells)} |"
 
 
 def _verdict(outcome: Outcome) -> str:

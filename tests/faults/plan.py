@@ -10,6 +10,10 @@ from typing import TypeVar
 from streams.chance import Chance
 
 T = TypeVar("T")
+KILLS = 2
+"""The number of kills after an absence."""
+SOON, LATE = 0.5, 5.0
+"""The range of seconds after the end of an absence for these kills."""
 
 
 class FaultKind(Enum):
@@ -38,7 +42,8 @@ class FaultKind(Enum):
 class Fault:
     """One fault: ``at`` seconds after the load began, for ``lasts`` seconds.
 
-    ``step``: by how many seconds a clock is set forward, or back if negative.
+    ``step``: by how many seconds a clock is set forward, or back if negative. ``then``: the faults
+    after its end, whose ``at`` counts from its end.
     """
 
     at: float
@@ -46,17 +51,32 @@ class Fault:
     victim: str
     lasts: float = 0.0
     step: float = 0.0
+    then: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """A fault that happened; its start ``at`` and its end ``over`` are epoch milliseconds."""
+
+    fault: Fault
+    at: int
+    over: int
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A number of faults of a kind, spread evenly over the victims; ``lasts``: range of seconds."""
+    """A number of faults of a kind, spread evenly over the victims; ``lasts``: range of seconds.
+
+    ``then``: processes of which two are killed soon after each of these faults has ended. Such
+    faults do not overlap, and the next one begins after these kills.
+    """
 
     kind: FaultKind
     victims: Sequence[str]
     count: int
     lasts: tuple[float, float] = (0.0, 0.0)
     step: float = 0.0
+    then: Sequence[str] = ()
 
     @property
     def words(self) -> str:
@@ -68,22 +88,41 @@ def draw(seed: int, wanted: Sequence[Wanted], begin: float, end: float) -> tuple
     """Spread faults over the time from ``begin`` to ``end``: one in each of as many equal spans.
 
     The kind, victim and time within a span are random; every victim of a kind is hit as often as
-    the others, or once more.
+    the others, or once more. Faults with kills after them have spans of their own, which end after
+    these kills.
     """
     chance = Chance(seed)
+    plain = _spread(chance, [one for one in wanted if not one.then], begin, end)
+    absences = _spread(chance, [one for one in wanted if one.then], begin, end)
+    return tuple(sorted((*plain, *absences), key=lambda fault: fault.at))
+
+
+def _spread(chance: Chance, wanted: Sequence[Wanted], begin: float, end: float) -> list[Fault]:
     dealt = [(one, victim) for one in wanted for victim in _victims(chance, one)]
     _shuffle(chance, dealt)
     span = (end - begin) / max(1, len(dealt))
-    return tuple(
-        Fault(
-            begin + span * (number + _share(chance)),
-            one.kind,
-            victim,
-            one.lasts[0] + (one.lasts[1] - one.lasts[0]) * _share(chance),
-            one.step * (2 * _share(chance) - 1),
-        )
+    return [
+        _fault(chance, one, victim, (begin + span * number, span))
         for number, (one, victim) in enumerate(dealt)
-    )
+    ]
+
+
+def _fault(chance: Chance, one: Wanted, victim: str, span: tuple[float, float]) -> Fault:
+    begin, room = span
+    moment = _share(chance)
+    lasts = one.lasts[0] + (one.lasts[1] - one.lasts[0]) * _share(chance)
+    step = one.step * (2 * _share(chance) - 1)
+    if one.then:
+        room = max(0.0, room - lasts - LATE)
+    return Fault(begin + room * moment, one.kind, victim, lasts, step, _kills(chance, one.then))
+
+
+def _kills(chance: Chance, victims: Sequence[str]) -> tuple[Fault, ...]:
+    """Return the kills after an absence, of different processes, in the order of their times."""
+    chosen = list(victims)
+    _shuffle(chance, chosen)
+    times = sorted(SOON + (LATE - SOON) * _share(chance) for _ in chosen[:KILLS])
+    return tuple(Fault(at, FaultKind.KILL, name) for at, name in zip(times, chosen, strict=False))
 
 
 def _victims(chance: Chance, wanted: Wanted) -> list[str]:

@@ -136,10 +136,12 @@ class Supervisor:
         """Return the resident memory of each child, in megabytes."""
         return {name: child.memory for name, child in self._children.items()}
 
+    def is_away(self, name: str) -> bool:
+        """Return whether a child is absent."""
+        return self._away[name] > 0
+
     def kill(self, name: str) -> None:
-        """Kill a child with SIGKILL, and restart it unless it is absent."""
-        if self._away[name]:
-            return
+        """Kill a child that is not absent with SIGKILL, and restart it."""
         self._children[name].stop()
         self._start_at.pop(name, None)
         self._children[name].start()

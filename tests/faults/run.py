@@ -15,13 +15,14 @@ from streams.report import Facts
 from streams.report.read import read_dialogs
 from tests.faults.brief import BROKER, shortened
 from tests.faults.clusters import RunClusters, run_clusters
-from tests.faults.harm import Harm
+from tests.faults.drains import drains, with_drains
+from tests.faults.harm import Effect, Harm
 from tests.faults.hostile import Hostile, kinds, topics_of
-from tests.faults.injector import FaultInjector, Happened, worker
+from tests.faults.injector import FaultInjector
 from tests.faults.junk import Writer, junk, topics_for_junk
 from tests.faults.load import Load
 from tests.faults.observe import Observer
-from tests.faults.plan import Fault, Wanted, draw
+from tests.faults.plan import Fault, Happened, Wanted, draw
 from tests.faults.processes import Supervisor, supervised
 from tests.faults.scenarios import APPLICATIONS, ENDPOINTS, EVERYBODY, WORKERS, Scenario
 from tests.faults.shifted import Clock
@@ -37,6 +38,8 @@ QUEUES = (
 SETTLE = 5.0
 """Seconds of load before the first fault, and after the last one."""
 BRIEF = ("tests.faults.brief",)
+_PROGRESS = 15.0
+"""Seconds between reports of the progress, and between samples of memory."""
 _QUIET = 0.1
 """The share of the time before the first hostile record, for comparison."""
 _EARLY = 500
@@ -49,12 +52,16 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The results of a run; ``recoveries`` are in the order of the scenario's faults."""
+    """The results of a run; ``recoveries`` are in the order of the scenario's faults.
+
+    ``effect``: that of hostile records, if the run has some.
+    """
 
     scenario: Scenario
     verdict: Verdict
     recoveries: tuple[Recovery, ...]
     seconds: float
+    effect: Effect | None = None
 
 
 def run(
@@ -70,7 +77,7 @@ def run(
     """Run a scenario; no process that it starts outlives it. ``look`` gets the clusters.
 
     ``quiet``: the share of the time before the first hostile record; with none, applications start
-    among hostile records.
+    among hostile records, and latency and memory are not judged, because nothing was before.
     """
     started = time.monotonic()
     with ExitStack() as stack:
@@ -104,12 +111,15 @@ def run(
         if scenario.brief:
             verdict = replace(verdict, unrefused=_unrefused(injector, children))
         ended = len(children.reasons)
-        if scenario.hostile:
-            verdict = replace(verdict, ended=ended)
-            bombs = f"{writer.bombs} compressed bombs"
-            say(f"{scenario.name}: {writer.written:,} hostile records, {bombs}")
-            for line in harm.lines():
+        effect = harm.effect(writer.written, writer.bombs) if scenario.hostile else None
+        if effect is not None:
+            verdict = effect.judged(replace(verdict, ended=ended), quiet=quiet)
+            for line in effect.lines():
                 say(f"{scenario.name}: {line}")
+        drained = drains(injector.happened, observer)
+        for drain in drained:
+            say(f"{scenario.name}: {drain}")
+        verdict = with_drains(verdict, drained)
         say(f"{scenario.name}: {ended} ended by themselves; rubbish {writer.written}")
         for reason in children.reasons:
             say(f"  {reason}")
@@ -120,7 +130,7 @@ def run(
         say(f"{scenario.name}: a message waited {middle} ms (median), {most} ms (worst)")
         look(where)
     recoveries = tuple(_recovery(w, injector.happened, observer) for w in scenario.wanted)
-    return Outcome(scenario, verdict, recoveries, time.monotonic() - started)
+    return Outcome(scenario, verdict, recoveries, time.monotonic() - started, effect)
 
 
 def _writer(
@@ -170,6 +180,13 @@ def _start(
     children.start("target", *brief, *application(where.cluster_of("ServerB"), "target"))
 
 
+def worker(role: str, instance: str, cluster: Cluster, *through: str) -> tuple[str, ...]:
+    """Return the module and arguments that run one worker, ``through`` a modifying module."""
+    where = ("--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix)
+    how = ("worker", role, "--instance", instance, "--slot", "0", "--verbose")
+    return (*(through or ("streams",)), *how, *where)
+
+
 def application(cluster: Cluster, name: str, *rest: object) -> tuple[str, ...]:
     """Return the module and arguments that run one application."""
     where = (cluster.bootstrap, cluster.topics.prefix)
@@ -192,16 +209,18 @@ def _act(
     through = BRIEF if brief else ()
     injector.children.start("source", *through, *application(home, "source", *numbers))
     eventually(lambda: observer.seen or pause(), "the first message arrives", 120)
-    began, told, left = time.time(), 0.0, list(faults)
+    began, told, left = time.time(), -_PROGRESS, list(faults)
     while left or not injector.is_whole or time.time() - began < asked.seconds:
         now = time.time() - began
-        if left and now >= left[0].at and injector.may(left[0]):
-            fault = left.pop(0)
-            say(f"{now:5.0f} s {fault.kind.name} {fault.victim} {fault.lasts:.1f}")
-            injector.strike(fault)
-        injector.mend()
+        fault = next((f for f in left if now >= f.at and injector.may(f)), None)
+        if fault is not None:
+            left.remove(fault)
+            skipped = "" if injector.strike(fault) else ", skipped: it is absent"
+            say(f"{now:5.0f} s {fault.kind.name} {fault.victim} {fault.lasts:.1f}{skipped}")
+        following = injector.mend()
+        left += [replace(f, at=time.time() - began + f.at) for f in following]
         injector.children.look()
-        if now - told >= 15:
+        if now - told >= _PROGRESS:
             told = now
             harm.look()
             say(f"{now:5.0f} s, {len(left)} faults to come, {observer.seen:,} messages seen")

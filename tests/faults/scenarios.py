@@ -18,6 +18,8 @@ ENDPOINTS = ("endpoint/ServerA", "endpoint/ServerB")
 WORKERS = (*FORWARDERS, *ENDPOINTS)
 APPLICATIONS = ("source", "target")
 EVERYBODY = (*WORKERS, *APPLICATIONS)
+DRAINING = ("forwarder/ServerA", "forwarder/GatewayA", "forwarder/GatewayB", "endpoint/ServerB")
+"""The processes that a message passes after it was accepted, where a backlog drains."""
 ABSENCE = (LONGEST + 5, LONGEST + 20)
 ONE, THREE = ("1",), ("1", "2", "3")
 WHOLE = 1_500.0
@@ -33,7 +35,8 @@ class Scenario:
     that the test shifts. ``keep``: seconds for which processed records are kept before topics are
     trimmed. ``brief``: all retention is shorter than a minute (``tests/faults/brief.py``). ``two``:
     two clusters, with only ServerB in the second one. ``times``: factor of the message rate of
-    other runs, on dialogs of ``length`` messages.
+    other runs, on dialogs of ``length`` messages. ``shortest``: seconds of load that the faults of
+    the run need, however short the other runs are.
     """
 
     name: str
@@ -50,10 +53,21 @@ class Scenario:
     two: bool = False
     times: float = 1.0
     length: int = 20
+    shortest: float = 0.0
+
+    def duration(self, seconds: float) -> float:
+        """Return this run's seconds of load, if all runs together would last this long."""
+        return max(self.shortest, seconds * self.share)
 
     def scaled(self, factor: float) -> Scenario:
-        """Return the run for another duration, with the same rate of faults, each at least once."""
-        wanted = [replace(w, count=max(1, round(w.count * factor))) for w in self.wanted]
+        """Return the run for another duration, with the same rate of faults, each at least once.
+
+        Faults with kills after them happen at least once to each victim.
+        """
+        wanted = [
+            replace(w, count=max(len(w.victims) if w.then else 1, round(w.count * factor)))
+            for w in self.wanted
+        ]
         return replace(self, wanted=tuple(wanted))
 
 
@@ -136,13 +150,26 @@ SCENARIOS = (
         "backlog",
         "Absences, and their backlog drains",
         (
-            Wanted(FaultKind.ABSENT, ("ServerB", "Gateway", "endpoint/ServerB"), 3, (20.0, 30.0)),
-            Wanted(FaultKind.QUEUE_OFF, ("ServerB/DatabaseB/TargetQueue",), 1, (20.0, 30.0)),
-            Wanted(FaultKind.KILL, WORKERS, 12),
+            Wanted(
+                FaultKind.ABSENT,
+                ("ServerB", "Gateway", "endpoint/ServerB"),
+                3,
+                (20.0, 30.0),
+                then=DRAINING,
+            ),
+            Wanted(
+                FaultKind.QUEUE_OFF,
+                ("ServerB/DatabaseB/TargetQueue",),
+                1,
+                (20.0, 30.0),
+                then=DRAINING,
+            ),
+            Wanted(FaultKind.KILL, WORKERS, 6),
         ),
         share=0.12,
         times=4.0,
         length=250,
+        shortest=160.0,
     ),
     Scenario(
         "absences",
@@ -168,6 +195,19 @@ SCENARIOS = (
             ),
         ),
         share=0.28,
+        brief=True,
+        times=0.2,
+    ),
+    Scenario(
+        "absences-trimmed",
+        "Absences while topics are trimmed immediately",
+        (
+            Wanted(FaultKind.ASLEEP, ("forwarder/ServerA", "endpoint/ServerB"), 2, ABSENCE),
+            Wanted(FaultKind.GONE, ("forwarder/GatewayA", "endpoint/ServerA"), 2, ABSENCE),
+            Wanted(FaultKind.REPLACED, ("forwarder/ServerB", "endpoint/ServerB"), 2, ABSENCE),
+        ),
+        share=0.2,
+        keep=0.0,
         brief=True,
         times=0.2,
     ),

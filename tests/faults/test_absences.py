@@ -6,7 +6,9 @@ processes and with Kafka's own clock.
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from tests.faults.clusters import RunClusters
 from tests.faults.injector import FaultInjector
 from tests.faults.load import Load
 from tests.faults.observe import Observer
-from tests.faults.plan import Fault, FaultKind
+from tests.faults.plan import Fault, FaultKind, Happened
 from tests.faults.processes import Supervisor, supervised
 from tests.faults.run import QUEUES, application
 from tests.faults.scenarios import APPLICATIONS
@@ -77,6 +79,29 @@ def test_applications_whose_positions_are_forgotten_are_refused_and_say_nothing_
     assert judge(LOAD, facts.balance(), said, facts.sides).faults == {}
 
 
+def test_a_kill_of_an_absent_process_does_not_happen(tmp_path: Path) -> None:
+    with supervised(tmp_path) as children:
+        children.start("forwarder/A", "http.server", "0")
+        injector = FaultInjector(RunClusters([]), children)
+        children.take_away("forwarder/A")
+        assert not injector.strike(Fault(0.0, FaultKind.KILL, "forwarder/A"))
+        assert injector.happened == []
+        children.bring_back("forwarder/A")
+        assert injector.strike(Fault(0.0, FaultKind.KILL, "forwarder/A"))
+        assert len(injector.happened) == 1
+
+
+def test_the_kills_after_an_absence_follow_its_end(tmp_path: Path) -> None:
+    kill = Fault(1.5, FaultKind.KILL, "forwarder/A")
+    absence = Fault(0.0, FaultKind.ABSENT, "Gateway", then=(kill,))
+    with supervised(tmp_path) as children:
+        injector = FaultInjector(RunClusters([]), children)
+        injector._mends.append((0.0, absence, 0, lambda: None))
+        assert not injector.may(replace(absence, victim="ServerB"))
+        assert eventually(lambda: injector.mend() or pause(), "it is back") == [kill]
+        assert injector.mend() == [] and injector.may(absence)
+
+
 def test_nobody_is_absent_twice_at_a_time(tmp_path: Path) -> None:
     with supervised(tmp_path) as children:
         injector = FaultInjector(RunClusters([]), children)
@@ -90,5 +115,15 @@ def test_nobody_is_absent_twice_at_a_time(tmp_path: Path) -> None:
             return injector.is_whole or pause()
 
         eventually(is_back, "it is back")
-        assert injector.may(Fault(2.0, FaultKind.ASLEEP, "target"))
         assert (injector.absences("target"), injector.absences("source")) == (1, 0)
+
+
+def test_a_process_works_between_two_absences(tmp_path: Path) -> None:
+    with supervised(tmp_path) as children:
+        injector = FaultInjector(RunClusters([]), children)
+        gone, now = Fault(1.0, FaultKind.GONE, "target"), time.time_ns() // 1_000_000
+        injector.happened.append(Happened(gone, 0, now))
+        assert not injector.may(Fault(2.0, FaultKind.ASLEEP, "target"))
+        assert injector.may(Fault(2.0, FaultKind.ASLEEP, "source"))
+        injector.happened[0] = Happened(gone, 0, now - 30_000)
+        assert injector.may(Fault(2.0, FaultKind.ASLEEP, "target"))

@@ -11,7 +11,7 @@ from streams.wire.specs import KINDS
 from tests.faults.hostile import kinds
 from tests.faults.load import Load
 from tests.faults.run import run
-from tests.faults.scenarios import SCENARIOS
+from tests.faults.scenarios import EVERYBODY, SCENARIOS
 
 
 @pytest.mark.long
@@ -19,6 +19,8 @@ def test_hostile_writers_in_every_topic_harm_nobody_else(tmp_path: Path) -> None
     """Every role that may write is hostile: no process ends, and nothing is lost.
 
     The hostile records begin before the applications, so these read some of them at their start.
+    Latency and memory are only judged in the long run: they need a time without hostile records
+    and a quiet machine.
     """
     [hostile] = [s for s in SCENARIOS if s.hostile]
     said: list[str] = []
@@ -27,8 +29,8 @@ def test_hostile_writers_in_every_topic_harm_nobody_else(tmp_path: Path) -> None
     text = "\n".join(said)
     assert outcome.verdict.faults == {}, text
     assert "hostile: 0 ended by themselves" in text
-    assert "compressed bombs" in text and " 0 compressed bombs" not in text
-    assert "longest wait" in text and "memory of endpoint/ServerB" in text
+    assert outcome.effect is not None and outcome.effect.bombs > 0
+    assert set(outcome.effect.memory) == set(EVERYBODY)
 
 
 def test_every_kind_of_topic_that_a_role_may_write_is_written() -> None:

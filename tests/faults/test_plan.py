@@ -9,10 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.faults.load import Load, conversation, number_in
-from tests.faults.plan import FaultKind, Wanted, draw
+from tests.faults.plan import Fault, FaultKind, Wanted, draw
+from tests.faults.run import SETTLE
+from tests.faults.scenarios import DRAINING, SCENARIOS, WHOLE
 
 KILLS = Wanted(FaultKind.KILL, ("a", "b", "c"), 7)
 PAUSES = Wanted(FaultKind.PAUSE, ("a", "b"), 4, (1.0, 15.0))
+ABSENCES = ("ServerB", "Gateway", "endpoint/ServerB", "ServerB/DatabaseB/TargetQueue")
+
+
+def absences(seconds: float, seed: int) -> list[Fault]:
+    """Return the absences of the run `backlog`, which has this much load if all runs last so long.
+
+    As in ``python -m tests.faults --seconds``.
+    """
+    [backlog] = [s for s in SCENARIOS if s.name == "backlog"]
+    load = backlog.duration(seconds)
+    scaled = backlog.scaled(load / (WHOLE * backlog.share))
+    faults = draw(seed, scaled.wanted, SETTLE, load - SETTLE)
+    return [f for f in faults if f.kind in (FaultKind.ABSENT, FaultKind.QUEUE_OFF)]
 
 
 def test_a_seed_decides_everything() -> None:
@@ -37,6 +52,46 @@ def test_a_clock_goes_forward_and_back() -> None:
     steps = [f.step for f in draw(3, [wrong], 0, 60)]
     assert min(steps) < 0 < max(steps) and all(abs(s) <= 600 for s in steps)
     assert wrong.words == "its clock wrong by up to 600 s for 5 to 10 s"
+
+
+@pytest.mark.parametrize("seconds", [60.0, 300.0, WHOLE, 4 * WHOLE])
+@pytest.mark.parametrize("seed", range(1, 51))
+def test_every_absence_has_two_kills_where_its_backlog_drains(seed: int, seconds: float) -> None:
+    found = absences(seconds, seed)
+    assert {f.victim for f in found} == set(ABSENCES)
+    for absence in found:
+        assert len(absence.then) == 2
+        assert {kill.kind for kill in absence.then} == {FaultKind.KILL}
+        assert all(0.5 <= kill.at <= 5.0 for kill in absence.then)
+        assert len({kill.victim for kill in absence.then} & set(DRAINING)) == 2
+
+
+@pytest.mark.parametrize("seed", range(1, 51))
+def test_every_role_is_absent_in_every_way(seed: int) -> None:
+    [scenario] = [s for s in SCENARIOS if s.name == "absences"]
+    found = {(f.kind, f.victim) for f in draw(seed, scenario.wanted, 0, 100)}
+    assert len(found) == 12
+    roles = Counter((kind, victim.partition("/")[0]) for kind, victim in found)
+    assert set(roles.values()) == {1} and len({kind for kind, _ in roles}) == 3
+
+
+def test_no_absence_is_left_out_of_a_shorter_run() -> None:
+    [backlog] = [s for s in SCENARIOS if s.name == "backlog"]
+    found = [w for w in backlog.scaled(0.01).wanted if w.then]
+    assert [(w.kind, w.count) for w in found] == [(FaultKind.ABSENT, 3), (FaultKind.QUEUE_OFF, 1)]
+
+
+@pytest.mark.parametrize("seed", range(1, 51))
+def test_no_absence_begins_before_the_kills_after_the_last_one(seed: int) -> None:
+    found = absences(300.0, seed)
+    ends = [f.at + f.lasts + f.then[-1].at for f in found]
+    assert all(end <= f.at for end, f in zip(ends, found[1:], strict=False))
+    assert ends[-1] <= 160.0 - SETTLE
+
+
+def test_the_seed_chooses_the_processes_that_are_killed_after_an_absence() -> None:
+    found = [absence for seed in range(1, 51) for absence in absences(300.0, seed)]
+    assert {kill.victim for absence in found for kill in absence.then} == set(DRAINING)
 
 
 def test_nothing_wanted_is_no_plan() -> None:

@@ -14,16 +14,22 @@ from streams.report.ledger import Ledger
 from streams.report.read import digest_of
 from tests.faults.load import Load
 
+_COUNTS = ("messages", "dialogs", "disturbed")
+"""Numbers that say what happened, and may be more than 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The account of a run; every number except ``messages`` and ``dialogs`` must be 0.
+    """The account of a run; every number must be 0, except those in ``_COUNTS``.
 
     ``unsaid`` and ``said_twice`` are about the applications, which must commit each message exactly
     once. ``untrimmed``: topics that should have been trimmed but were not. ``unrefused``: an
     application's position was lost, but it continued without being rejected. ``ended``: processes
     that ended by themselves without a fault. ``contradicted``: statements that were applied
-    although events report them as rejected.
+    although events report them as rejected. ``disturbed``: kills while a backlog drained;
+    ``undisturbed``: absences whose backlog drained without a kill. ``delayed``: milliseconds by
+    which hostile records delayed others; ``grown``: processes that grew because of them
+    (``tests/faults/harm.py``).
     """
 
     messages: int
@@ -41,12 +47,16 @@ class Verdict:
     unrefused: int = 0
     ended: int = 0
     contradicted: int = 0
+    disturbed: int = 0
+    undisturbed: int = 0
+    delayed: int = 0
+    grown: int = 0
 
     @property
     def faults(self) -> dict[str, int]:
         """Return the numbers that must be 0 but are not."""
         counted = {name: getattr(self, name) for name in self.__slots__}
-        return {n: v for n, v in counted.items() if v and n not in ("messages", "dialogs")}
+        return {n: v for n, v in counted.items() if v and n not in _COUNTS}
 
 
 def judge(
