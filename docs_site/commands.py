@@ -68,7 +68,8 @@ def _index() -> str:
         "`-f` is `--format` and `-b` is `--bootstrap` in every command.",
         "",
         "Exit codes: 0 fine, 1 bad news, 2 wrong use or unreadable",
-        "input, 3 Kafka or another service is unavailable or broken, 130 interrupted.",
+        "input, 3 Kafka or another service is unavailable or broken, or an unexpected error, 130",
+        "interrupted.",
         "",
     ]
     for section in Section:

@@ -1,7 +1,8 @@
 """The group behind ``hopline``: load commands on demand, and report every failure.
 
 Exit codes: 0: fine; 1: the answer is bad news; 2: wrong use or unreadable input; 3: the environment
-is missing or broken; 130: interrupted; 141: the reader of our output has closed it.
+is missing or broken, or an unexpected error; 130: interrupted; 141: the reader of our output has
+closed it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from itertools import pairwise
+from typing import Any, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
@@ -26,6 +28,11 @@ INTERRUPTED = 130
 READER_GONE = 141
 _HELP = f"{__name__}.help"
 """In a context's ``meta``: whether the arguments ask for help."""
+_WORDS = f"{__name__}.words"
+"""In a context's ``meta``: the command line after the command's group."""
+_TRACEBACK = "HOPLINE_TRACEBACK"
+_LONGEST = 500
+"""Maximum number of characters of an unexpected error."""
 
 
 class LazyGroup(click.Group):
@@ -72,6 +79,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; for an unknown name, suggest a similar one."""
         ctx.meta[_HELP] = not set(ctx.help_option_names).isdisjoint(args)
+        ctx.meta[_WORDS] = tuple(args)
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -99,7 +107,7 @@ class LazyGroup(click.Group):
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the chosen command; turn every expected failure into a message and an exit code."""
+        """Run the chosen command; turn every failure into a message and an exit code."""
         from streams.prose import WIDTH, wrapping_at  # the list of commands does not need it
 
         _show_what_there_is()
@@ -136,7 +144,7 @@ def _worded(ctx: click.Context) -> Iterator[None]:
     except ModuleNotFoundError as error:
         extra = _extra_of(error)
         if extra is None:
-            raise
+            _stop(ctx, error)
         sentence = f"This command needs the extra '{extra}': in a clone, pip install '.[{extra}]'"
         _fail(ctx, sentence, 2)
     except (KeyboardInterrupt, click.Abort):
@@ -152,18 +160,43 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         if error.filename is not None:
             _fail(ctx, f"{error.filename}: {error.strerror}", 2)
         if error.errno != errno.ENOSPC:
-            raise
+            _stop(ctx, error)
         _drop_output()
         _fail(ctx, f"The output is incomplete: {error.strerror}.", 3)
+    except click.exceptions.Exit:
+        raise
     except Exception as error:
         # by name, because --help must not import the client
         if type(error).__name__ != "KafkaException":
-            raise
+            _stop(ctx, error)
         from streams.kafka import KafkaException, worded
 
         assert isinstance(error, KafkaException)
         failure = worded(error)
         _fail(ctx, str(failure), failure.exit_code)
+
+
+def _stop(ctx: click.Context, error: Exception) -> NoReturn:
+    """Report an error that no command expects, with the file that the command probably reads.
+
+    The traceback is in the log of a process that has one, because such a process is seldom watched.
+    """
+    import logging  # imported only on failure, like the others
+    import traceback
+
+    log, remedy = logging.getLogger("hopline"), ""
+    if log.hasHandlers():
+        log.error("unexpected error", exc_info=error)
+    elif os.environ.get(_TRACEBACK):
+        traceback.print_exception(error)
+    else:
+        remedy = f"\n  Set {_TRACEBACK}=1 to see the traceback, and report the error with it."
+    words = pairwise(ctx.meta.get(_WORDS, ()))  # the value of an option is not what is read
+    file = next((w for last, w in words if not last.startswith("-") and os.path.exists(w)), None)
+    text = " ".join(str(error).split())[:_LONGEST]
+    about = "" if file is None else f" at {file}"
+    sentence = f"stopped{about} because of an unexpected error: {type(error).__name__}: {text}"
+    _fail(ctx, sentence + remedy, 3 if file is None else 2)
 
 
 def _drop_output() -> None:
@@ -172,7 +205,7 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(ctx: click.Context, sentence: str, code: int) -> None:
+def _fail(ctx: click.Context, sentence: str, code: int) -> NoReturn:
     from streams.cli.text.values import lines  # imported only on failure
 
     # The sentence may contain foreign text.

@@ -20,6 +20,7 @@ from streams.dashboard.context import Context
 from streams.dashboard.figures import Figures
 from streams.dashboard.frame import add_pages
 from streams.dashboard.head import AT, FOLDER
+from streams.dashboard.limited_server import LimitedServer
 from streams.dashboard.metrics import Counts, figures_of
 from streams.dashboard.network import network_of
 from streams.dashboard.pages import PAGES
@@ -96,12 +97,12 @@ def address_of(config: DashboardConfig, port: int) -> str:
     return f"http://{host}:{port}/" + (f"?token={config.token}" if config.token else "")
 
 
-def _server(config: DashboardConfig, context: Context) -> uvicorn.Server:
+def _server(config: DashboardConfig, context: Context) -> LimitedServer:
     settings = uvicorn.Config(
         application(config, context), log_level="warning", access_log=False, lifespan="on",
         timeout_graceful_shutdown=1, server_header=False,
     )  # fmt: skip
-    return uvicorn.Server(settings)
+    return LimitedServer(settings)
 
 
 def _listening(config: DashboardConfig) -> socket.socket:

@@ -22,6 +22,7 @@ _OTHERS = (
     "HOPLINE_DIRECTORY",
     "HOPLINE_MAVEN",
     "HOPLINE_OUTBOX",
+    "HOPLINE_TRACEBACK",
 )
 _SECRET = re.compile(r"password|secret|private\.key|\.pem$|^sasl\.oauthbearer\.config$")
 

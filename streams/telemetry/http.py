@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from streams.errors import SurroundingsError, UsageError
 
+log = logging.getLogger("hopline.http")
+
+AT_ONCE = 16
+"""Maximum number of requests at a time, each of which has a thread; others get status 503."""
+READ_WITHIN = 10.0
+"""Seconds within which a request must have arrived."""
+_BUSY = b"HTTP/1.0 503 Too many requests at a time\r\nContent-Length: 0\r\n\r\n"
 _PLAIN = "text/plain; charset=utf-8"
 Answer = tuple[int, str, bytes]
 """Status, content type and body."""
@@ -45,7 +56,7 @@ def answering(address: str, answers: Answers) -> Iterator[int]:
 def _server(where: tuple[str, int], answers: Answers) -> ThreadingHTTPServer:
     handler = type("Handler", (_Handler,), {"answers": answers})
     try:
-        return ThreadingHTTPServer(where, handler)
+        return _Server(where, handler)
     except OSError as error:
         host, port = where
         raise SurroundingsError(
@@ -61,22 +72,60 @@ def health_answer(sentences: Iterable[str]) -> Answer:
     return (503 if problems else 200), _PLAIN, body.encode()
 
 
+class _Server(ThreadingHTTPServer):
+    """A server with at most :data:`AT_ONCE` requests, which have arrived by a deadline."""
+
+    def __init__(self, *where: Any) -> None:
+        self._deadlines: dict[Any, float] = {}
+        super().__init__(*where)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Begin a thread for a request, or refuse the request."""
+        if len(self._deadlines) >= AT_ONCE:
+            with suppress(OSError):
+                request.sendall(_BUSY)
+            self.shutdown_request(request)
+            return
+        self._deadlines[request] = time.monotonic() + READ_WITHIN
+        super().process_request(request, client_address)
+
+    def close_request(self, request: Any) -> None:
+        """Close the connection of a request that has ended."""
+        self._deadlines.pop(request, None)
+        super().close_request(request)
+
+    def service_actions(self) -> None:
+        """End the reading of requests that are late; the server calls this periodically."""
+        for request, deadline in list(self._deadlines.items()):
+            if deadline < time.monotonic():
+                with suppress(OSError):
+                    request.shutdown(socket.SHUT_RD)
+
+
 class _Handler(BaseHTTPRequestHandler):
-    timeout = 10.0
+    timeout = 10.0  # for each read, and for the whole answer
     answers: Answers
+
+    def handle(self) -> None:
+        """Handle a request; the client may disconnect at any time."""
+        with suppress(OSError):
+            super().handle()
 
     def do_GET(self) -> None:
         """Answer a request."""
         path = self.path.partition("?")[0]
         answer = self.answers.get(path)
         known = f"There are {', '.join(self.answers)}.\n".encode()
-        status, kind, body = (404, _PLAIN, known) if answer is None else answer()
-        with suppress(ConnectionError):  # the client may have disconnected
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+        try:
+            status, kind, body = (404, _PLAIN, known) if answer is None else answer()
+        except Exception as error:
+            log.exception("%s failed", path)
+            status, kind, body = 500, _PLAIN, f"{type(error).__name__}; see the log.\n".encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Log nothing, because periodic requests are of no interest."""

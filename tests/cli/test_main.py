@@ -200,9 +200,63 @@ def test_a_failure_that_quotes_somebody_moves_no_cursor(invoke: Invoke) -> None:
     assert result.stderr == "hopline: x \\x1b[2J\\x9b1m\\u202e\n  Or\\r that.\n"
 
 
-def test_a_module_of_our_own_that_is_missing_is_a_bug_and_looks_like_one(invoke: Invoke) -> None:
-    result = invoke(raising(ModuleNotFoundError("", name="streams.nowhere")))
-    assert isinstance(result.exception, ModuleNotFoundError)
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ZeroDivisionError("of\n  course"), "ZeroDivisionError: of course"),
+        (ModuleNotFoundError("gone", name="streams.nowhere"), "ModuleNotFoundError: gone"),
+        (OSError(9, "Bad file descriptor"), "OSError: [Errno 9] Bad file descriptor"),
+        (RecursionError("x" * 10_000), f"RecursionError: {'x' * 500}"),
+    ],
+)
+def test_an_unexpected_error_is_a_sentence_with_exit_code_3(
+    invoke: Invoke, caplog: pytest.LogCaptureFixture, error: Exception, text: str
+) -> None:
+    """A process with a log, as this one has, writes the traceback there."""
+    result = invoke(raising(error))
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == f"hopline: stopped because of an unexpected error: {text}\n"
+    [record] = caplog.records
+    assert record.exc_info is not None and record.exc_info[1] is error
+
+
+def test_an_unexpected_error_with_a_file_names_it_with_exit_code_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The value of an option is not the file that is read."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "read").mkdir()
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("of course")
+
+    monkeypatch.setattr("streams.cli.options.topology.load", fail)
+    words = ["export", "-o", str(tmp_path / "out"), str(tmp_path / "read")]
+    result = CliRunner().invoke(main, words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"hopline: stopped at {tmp_path / 'read'} because of an unexpected" in result.stderr
+
+
+@pytest.mark.parametrize("variable", ["", "1"])
+def test_the_traceback_of_an_unexpected_error_is_printed_on_request(variable: str) -> None:
+    code = (
+        "import sys, click, types\n"
+        "sys.modules['made_up'] = made = types.ModuleType('made_up')\n"
+        "made.it = click.command('it')(lambda: 1 // 0)\n"
+        "from streams.cli.group import LazyGroup; from streams.cli.commands import *\n"
+        "LazyGroup('hopline', entries={'it': Entry('made_up:it', 'It.')})(['it'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "HOPLINE_TRACEBACK": variable},
+    )
+    before, _, sentence = done.stderr.partition("hopline: ")
+    assert (done.returncode, "Traceback" in before) == (3, bool(variable))
+    assert sentence.startswith("stopped because of an unexpected error: ZeroDivisionError: ")
+    assert ("Set HOPLINE_TRACEBACK=1 to see the traceback" in sentence) is not bool(variable)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])

@@ -5,16 +5,24 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+import uvicorn
 from playwright.sync_api import expect
 
+from streams.dashboard import limited_server
+from streams.dashboard.limited_server import LimitedServer
 from streams.store import Store
 from tests.dashboard.rows import AT, ROWS
 from tests.dashboard.served import Seen, serving
+from tests.running import eventually
 
 
 def refused(*options: str) -> str:
@@ -107,3 +115,62 @@ def test_without_a_topology_the_traffic_shows_who_there_is(
         seen.page.locator("#node-GatewayB").click()
         expect(seen.page.locator("#instance-detail")).to_contain_text("no heartbeat")
         expect(seen.page.locator("[data-place=views]")).to_be_hidden()
+
+
+async def greet(scope: Any, receive: Any, send: Any) -> None:
+    """Answer a request."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"here"})
+
+
+@contextmanager
+def listening(**options: Any) -> Iterator[int]:
+    """Run the dashboard's server with another application; yield the port."""
+    config = uvicorn.Config(greet, log_level="warning", lifespan="off", **options)
+    with socket.create_server(("127.0.0.1", 0)) as server_socket:
+        server = LimitedServer(config)
+        thread = threading.Thread(target=server.run, args=([server_socket],), daemon=True)
+        thread.start()
+        try:
+            yield server_socket.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join(30)
+
+
+def test_a_connection_without_a_complete_request_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limited_server, "IDLE_FOR", 0.2)
+    with (
+        listening(timeout_keep_alive=1_000) as port,
+        socket.create_connection(("127.0.0.1", port), 30) as slow,
+    ):
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        read = b""
+        while not read.endswith(b"here\r\n0\r\n\r\n"):
+            read += slow.recv(1_000)
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: ")
+        slow.settimeout(0.02)
+
+        def closed() -> bool:
+            try:
+                slow.sendall(b"x")
+                return not slow.recv(1_000)
+            except TimeoutError:
+                return False
+            except ConnectionError:
+                return True
+
+        eventually(closed, "it is closed")
+
+
+def test_requests_beyond_the_limit_of_connections_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limited_server, "AT_ONCE", 2)
+    with listening() as port, socket.create_connection(("127.0.0.1", port), 30):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=30)
+        caught.value.close()
+        assert caught.value.code == 503

@@ -35,6 +35,8 @@ _ROUNDS = "workers/endpoint/rounds.py"
 _FORWARDER = "workers/forwarder/loop.py"
 _DELIVERY = "workers/forwarder/local_producer.py"
 _PROCESSOR = "workers/forwarder/processor.py"
+_OUTCOMES = "workers/forwarder/outcome_writer.py"
+_HTTP = "telemetry/http.py"
 _SLOT = "workers/slot.py"
 _FETCHER = "kafka/fetcher.py"
 _PATIENCE = "kafka/patience.py"
@@ -473,10 +475,94 @@ MUTANTS = (
     ),
     KafkaMutant(
         "end for a copy that cannot be handled",
+        _OUTCOMES,
+        "        if isinstance(error, (HoplineError, KafkaException)):\n",
+        "        if isinstance(error, (HoplineError, KafkaException, ArithmeticError)):\n",
+        "workers/test_failing_records.py",
+    ),
+    KafkaMutant(
+        "blame a record for an error of the surroundings",
+        _OUTCOMES,
+        "        if isinstance(error, (HoplineError, KafkaException)):\n",
+        "        if False:\n",
+        "workers/test_failing_records.py",
+    ),
+    KafkaMutant(
+        "end for a buffered copy that cannot be decided again",
         _PROCESSOR,
-        "            except (HoplineError, KafkaException):\n",
-        "            except (HoplineError, KafkaException, ArithmeticError):\n",
-        "workers/test_hostile.py",
+        "                self._outcomes.write_failed(held.message, error)\n",
+        "                raise error\n",
+        "workers/test_failing_records.py",
+    ),
+    KafkaMutant(
+        "end for a returned copy that cannot be handled",
+        _PROCESSOR,
+        "                self._outcomes.write_failed(copy.message, error)\n",
+        "                raise error\n",
+        "workers/test_failing_records.py",
+    ),
+    KafkaMutant(
+        "evaluate the same mirrored routes again after an error",
+        _PROCESSOR,
+        "            self._principals.forget()\n",
+        "            pass\n",
+        "workers/test_failing_records.py",
+    ),
+    # --- what fails alone, at an endpoint
+    KafkaMutant(
+        "end for an input whose refusal fails",
+        _APPLYING,
+        "error.args[0].code() not in REFUSED:\n",
+        "error.args[0].code() not in REFUSED or True:\n",
+        "workers/test_failing_records.py",
+        rule=4,
+    ),
+    KafkaMutant(
+        "skip an input without an answer because Kafka refuses to write",
+        _APPLYING,
+        "            if isinstance(error, KafkaException) and",
+        "            if False and",
+        "workers/test_failing_records.py",
+        rule=4,
+    ),
+    KafkaMutant(
+        "decode an input again that can only be reported",
+        _INPUTS,
+        "        if refusal.bare:\n",
+        "        if False:\n",
+        "workers/test_hostile.py::test_what_fails_for_no_known_reason_costs_only_itself",
+        rule=4,
+    ),
+    KafkaMutant(
+        "end for a body that cannot be moved",
+        "workers/endpoint/move_bodies.py",
+        "    except Exception:  # nothing",
+        "    except MemoryError:  # nothing",
+        "workers/test_failing_records.py",
+        rule=5,
+    ),
+    KafkaMutant(
+        "go on without Kafka after a failed move",
+        "workers/endpoint/move_bodies.py",
+        "    except SurroundingsError:\n        raise\n",
+        "",
+        "workers/test_failing_records.py",
+        rule=5,
+    ),
+    # --- metrics and health over HTTP
+    KafkaMutant(
+        "answer any number of requests at a time",
+        _HTTP,
+        "        if len(self._deadlines) >= AT_ONCE:\n",
+        "        if False:\n",
+        "workers/test_http.py",
+    ),
+    KafkaMutant(
+        "cut a long answer off",
+        _HTTP,
+        "request.shutdown(socket.SHUT_RD)",
+        "request.shutdown(socket.SHUT_RDWR)",
+        "workers/test_http.py",
     ),
     # --- slots, and Kafka's clients
     KafkaMutant(

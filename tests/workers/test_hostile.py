@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pkgutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -170,27 +172,64 @@ def test_a_statement_whose_refusal_is_too_large_is_told_and_passed_over(
     assert (reported["topic"], reported["detail"]) == (cmd, f"Command: {field} is out of bounds")
 
 
+def frame(key: bytes) -> Raw:
+    """Return a message frame with this key, which a forwarder cannot send by its fast path."""
+    said = parties(to_service="NobodyElse"), header(), journey()
+    return message_record(uuid.UUID(key.decode()), *said, b"x")
+
+
+def statement(key: bytes) -> Raw:
+    """Return a statement that asks for its result."""
+    conversation = uuid.UUID(key.decode())
+    kind = CommandKind.END
+    return command_record(Command(conversation, uuid.uuid4(), kind, "DatabaseA", reply_to="me"))
+
+
+def answer(key: bytes) -> Raw:
+    """Return an acknowledgement with this key."""
+    to = parties(to_broker="DatabaseA", from_broker="DatabaseB", from_initiator=False)
+    return ack_record(uuid.UUID(key.decode()), to, Ack(0, -1, 0, 0, 0), journey())
+
+
+INPUTS = "streams.workers.endpoint.inputs."
+
+
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "kind", "instance", "made", "event"),
+    [
+        ("streams.node.Forwarder.handle", "txq", "ServerB", frame, 161),
+        (f"{INPUTS}read_command", "cmd", "ServerA", statement, 161),
+        (f"{INPUTS}read_message", "in", "ServerB", frame, 160),
+        (f"{INPUTS}read_ack", "ack", "ServerA", answer, 160),
+    ],
+)
 def test_what_fails_for_no_known_reason_costs_only_itself(
-    system: System, monkeypatch: pytest.MonkeyPatch
+    system: System,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    kind: str,
+    instance: str,
+    made: Callable[[bytes], Raw],
+    event: int,
 ) -> None:
-    """A forwarder that ended would read it again, and end again, with all that it works for."""
-    handle, bad = Forwarder.handle, str(uuid.uuid4()).encode()
+    """A worker that ended would read it again, and end again, with all that it works for."""
+    bad, topic = str(uuid.uuid4()).encode(), system.cluster.topics.name(kind, instance)
+    owner, _, method = name.rpartition(".")
+    real = getattr(pkgutil.resolve_name(owner), method)
 
-    def fail(forwarder: Forwarder, record: Record, now: int) -> Any:
-        if record.key == bad:
+    def fail(first: Any, *rest: Any) -> Any:
+        if bad == (rest[0].key if isinstance(first, Forwarder) else first):
             raise ZeroDivisionError("of course")
-        return handle(forwarder, record, now)
+        return real(first, *rest)
 
-    monkeypatch.setattr(Forwarder, "handle", fail)
-    topic = system.cluster.topics.txq("ServerB")
-    hop = encode_journey(journey())
-    route = encode_parties(parties(to_service="NobodyElse"))
-    whole = [("sb-route", route), ("sb-message", encode_header(header())), ("sb-hop", hop)]
-    inject(system, topic, [(bad, b"x", whole)])
+    monkeypatch.setattr(name, fail)
+    inject(system, topic, [made(bad)])
     flows(system)
-    [reported] = system.events(CORRUPTED, lambda e: "ZeroDivisionError" in e["detail"], 1)
-    assert reported["topic"] == topic
+    offset = next(r["offset"] for r in system.snapshot(topic) if r["key"] == bad.decode())
+    [reported] = system.events(event, lambda e: (e["topic"], e["offset"]) == (topic, offset), 1)
+    assert (reported["instance"], reported["partition"]) == (instance, 0)
+    assert reported["error"] == Number.CORRUPTED_HEADER
 
 
 @pytest.mark.long
@@ -246,41 +285,72 @@ def test_a_header_whose_name_is_no_text_is_told(system: System, kind: str, insta
 def test_held_copies_with_rubbish_for_a_key_are_told_before_they_are_held(
     kafka: str, unique: str
 ) -> None:
-    with running(kafka, unique, "forwarding_chain", start=False) as chain:
-        chain.start("SQL2", roles=("forwarder",))  # the next hop sends no heartbeat
-        there = parties(to_service="//sqltalk/rcvTweetService", to_broker=None)
+    with holding(kafka, unique) as chain:
         good, later = (str(uuid.uuid4()).encode() for _ in range(2))
-        topics = chain.cluster.topics
-
-        def inject_one(key: bytes) -> None:
-            headers = [
-                ("sb-route", encode_parties(there)),
-                ("sb-message", encode_header(header())),
-                ("sb-hop", encode_journey(journey(expires_at=now() + 1_000))),
-            ]
-            inject(chain, topics.txq("SQL2"), [(key, b"x", headers)])
-
-        def reported(number: int, error: int) -> list[Description]:
-            events = (r.get("event", {}) for r in chain.snapshot(topics.event))
-            return [e for e in events if (e.get("event"), e.get("error")) == (number, error)]
-
-        def dropped() -> bool:
-            inject_one(good)
-            chain.check()
-            return bool(reported(140, 11290))
-
-        eventually(dropped, "a copy that was held too long")
-        inject_one(b"\xff")
-        inject_one(later)
-        eventually(lambda: reported(CORRUPTED, 11271), "the key to be told")
+        eventually(lambda: hold(chain, good) or outcomes(chain, 140, 11290), "a copy held too long")
+        hold(chain, b"\xff")
+        hold(chain, later)
+        eventually(lambda: outcomes(chain, CORRUPTED, 11271), "the key to be told")
 
         def went_on() -> bool:
             """Tell whether the one behind was held for too long, or was too old to be held."""
-            copies = (*reported(140, 11290), *reported(140, 11291))
+            copies = (*outcomes(chain, 140, 11290), *outcomes(chain, 140, 11291))
             return later.decode() in {copy["conversation"] for copy in copies}
 
         eventually(went_on, "the forwarder to go on")
         chain.check()
+
+
+@pytest.mark.long
+def test_a_held_copy_that_fails_costs_only_itself(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, bad, good = Forwarder.release, *(str(uuid.uuid4()).encode() for _ in range(2))
+
+    def fail(forwarder: Forwarder, record: Record, now: int) -> Any:
+        if record.key == bad:
+            raise ZeroDivisionError("of course")
+        return release(forwarder, record, now)
+
+    monkeypatch.setattr(Forwarder, "release", fail)
+    with holding(kafka, unique) as chain:
+
+        def both() -> list[Description]:
+            hold(chain, bad)
+            hold(chain, good)
+            return outcomes(chain, CORRUPTED, 11235) and outcomes(chain, 140, 11290)
+
+        dropped = eventually(both, "one is told, and the other held too long")
+        assert {copy["conversation"] for copy in dropped} == {good.decode()}
+        [told, *_] = outcomes(chain, CORRUPTED, 11235)
+        assert (told["topic"], told["instance"]) == (chain.cluster.topics.txq("SQL2"), "SQL2")
+        assert told["detail"] == "it cannot be processed: ZeroDivisionError"
+
+
+@contextmanager
+def holding(kafka: str, prefix: str) -> Iterator[System]:
+    """Run a forwarder whose next hop sends no heartbeat."""
+    with running(kafka, prefix, "forwarding_chain", start=False) as chain:
+        chain.start("SQL2", roles=("forwarder",))
+        yield chain
+
+
+def hold(chain: System, key: bytes) -> None:
+    """Write a frame with this key that the forwarder buffers for a second."""
+    there = parties(to_service="//sqltalk/rcvTweetService", to_broker=None)
+    headers = [
+        ("sb-route", encode_parties(there)),
+        ("sb-message", encode_header(header())),
+        ("sb-hop", encode_journey(journey(expires_at=now() + 1_000))),
+    ]
+    inject(chain, chain.cluster.topics.txq("SQL2"), [(key, b"x", headers)])
+
+
+def outcomes(chain: System, number: int, error: int) -> list[Description]:
+    """Return the events with these numbers; raise the failure of a worker that has failed."""
+    chain.check()
+    events = (r.get("event", {}) for r in chain.snapshot(chain.cluster.topics.event))
+    return [e for e in events if (e.get("event"), e.get("error")) == (number, error)]
 
 
 def test_keys_that_balance_nothing_are_told_by_the_forwarder(kafka: str, unique: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ import pytest
 from streams.errors import Number, SurroundingsError, UsageError
 from streams.kafka import Cluster, TopicPartition, deploy
 from streams.kafka.catalog import VERSION_KEY
-from streams.telemetry import address_of
+from streams.telemetry import address_of, answering, http
+from streams.telemetry.http import Answer
 from streams.topology import load, share_of
 from streams.wire import encode_catalog_object
 from streams.workers import ROLES, Plan, Process
@@ -231,3 +233,83 @@ def test_an_address_that_is_taken_is_told() -> None:
         serving(process, str(port), 0.2),
     ):
         pass
+
+
+def page() -> Answer:
+    return 200, "text/plain", b"here"
+
+
+@contextmanager
+def connected(port: int) -> Iterator[socket.socket]:
+    """Open a connection on which nothing is sent yet."""
+    with socket.create_connection(("127.0.0.1", port), DEADLINE) as connection:
+        yield connection
+
+
+def answered(connection: socket.socket) -> bytes:
+    """Send a request, and return what is read until the connection is closed."""
+    connection.sendall(b"GET /page HTTP/1.0\r\n\r\n")
+    return b"".join(iter(lambda: connection.recv(1_000), b""))
+
+
+def test_an_answer_that_fails_is_status_500(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> Answer:
+        raise ZeroDivisionError("of course")
+
+    with answering("0", {"/page": fail}) as port:
+        assert get(port, "/page") == (500, "ZeroDivisionError; see the log.\n")
+    assert "/page failed" in caplog.text and "Traceback" in caplog.text
+
+
+def test_more_requests_than_threads_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "AT_ONCE", 2)
+    with answering("0", {"/page": page}) as port, connected(port) as one, connected(port) as two:
+        with connected(port) as three:
+            assert three.recv(1_000).startswith(b"HTTP/1.0 503 ")
+        for waiting in (one, two):
+            assert answered(waiting).endswith(b"\r\n\r\nhere")
+        eventually(lambda: _status(port) == 200 or pause(), "there is room again")
+
+
+def _status(port: int) -> int:
+    """Return the status of the page; 0 if the connection was closed, which may discard a 503."""
+    try:
+        return get(port, "/page")[0]
+    except OSError:
+        return 0
+
+
+def test_a_request_that_never_ends_is_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte that arrives would extend a limit for single reads."""
+    monkeypatch.setattr(http, "READ_WITHIN", 0.1)
+    with answering("0", {"/page": page}) as port, connected(port) as slow:
+        slow.settimeout(0.02)
+
+        def closed() -> bool:
+            with suppress(TimeoutError):
+                slow.sendall(b"x")
+                return b"400" in slow.recv(1_000)
+            return False
+
+        eventually(closed, "it is closed")
+
+
+def test_a_long_answer_outlasts_the_deadline_of_its_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[http._Server] = []
+    create = http._Server
+
+    def remember(*where: Any) -> http._Server:
+        made.append(create(*where))
+        return made[-1]
+
+    def late() -> Answer:
+        [server] = made
+        server._deadlines = dict.fromkeys(server._deadlines, 0.0)
+        server.service_actions()
+        return page()
+
+    monkeypatch.setattr(http, "_Server", remember)
+    with answering("0", {"/page": late}) as port:
+        assert get(port, "/page") == (200, "here")

@@ -102,6 +102,11 @@ class Principals:
         events, self._events = tuple(self._events), []
         return events
 
+    def forget(self) -> None:
+        """Forget all routes and answers, as after a restart."""
+        for state in (self._routes, self._owed, self._seen, self._events):
+            state.clear()
+
     def _begun(self, pair: Pair) -> MirroredRoute:
         if len(self._routes) >= MOST_PAIRS:
             oldest = next(iter(self._routes))

@@ -6,14 +6,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from streams.errors import Number
 from streams.kafka import Message
 from streams.node import Taken, Transaction
 from streams.protocol import DialogKey
 from streams.protocol import Message as Frame
 from streams.workers.endpoint.allowance import LONG
 from streams.workers.endpoint.held_back import HeldBackStatements
-from streams.workers.endpoint.inputs import Bodies, HeldBackError, Input, Intake, report_parked
+from streams.workers.endpoint.inputs import (
+    Bodies,
+    HeldBackError,
+    Input,
+    Intake,
+    Refusal,
+    report_parked,
+)
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.transactions import Part
 from streams.workers.event_counts import Committed
@@ -65,7 +71,7 @@ class WorkApplier:
         owned: Partition,
         work: Work,
         read_at: float,
-        refusal: Number | None = None,
+        refusal: Refusal | None = None,
         bodies: Bodies | None = None,
     ) -> Applied:
         """Apply work whose records were read at ``read_at``, or report its ``refusal``.
@@ -147,13 +153,13 @@ class WorkApplier:
         work: Work,
         parked: Iterable[DialogKey],
         positions: dict[str, int],
-        refusal: Number,
+        refusal: Refusal,
     ) -> None:
         for message in _unread(work.messages, positions):
             self._intake.refuse(tx, message, refusal)
             positions[message.topic() or ""] = (message.offset() or 0) + 1
         for key in parked:
-            report_parked(tx, key, refusal)
+            report_parked(tx, key, refusal.number)
 
 
 def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:

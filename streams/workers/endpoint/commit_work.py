@@ -13,12 +13,12 @@ from dataclasses import replace
 from typing import Any
 
 from streams.errors import Number, SurroundingsError
-from streams.kafka import Consumer, GoneError, TopicPartition
+from streams.kafka import Consumer, GoneError, KafkaException, TopicPartition
 from streams.workers.endpoint.allowance import BYTES, LONG
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
-from streams.workers.endpoint.inputs import TooMuchError
+from streams.workers.endpoint.inputs import Refusal, TooMuchError
 from streams.workers.endpoint.partition import Partition, Work
-from streams.workers.endpoint.transactions import Transactions, number_of
+from streams.workers.endpoint.transactions import REFUSED, Transactions, number_of
 from streams.workers.event_counts import Committed
 
 log = logging.getLogger("hopline.endpoint")
@@ -136,9 +136,21 @@ class WorkCommitter:
             log.info("%s: %s failed: %r; retrying in halves", self._home, work, failure)
             return all(half.is_nothing or self._alone(owned, half) for half in halves)
         log.error("%s: %s failed", self._home, work, exc_info=failure)
-        return self._transact(owned, work, refusal=number_of(failure))
+        return self._refuse(owned, work, number_of(failure))
 
-    def _transact(self, owned: Partition, work: Work, refusal: Number | None = None) -> bool:
+    def _refuse(self, owned: Partition, work: Work, number: Number) -> bool:
+        """Report a single item; only its coordinates if its content cannot be read or written."""
+        try:
+            return self._transact(owned, work, Refusal(number))
+        except SurroundingsError:
+            raise
+        except Exception as error:
+            if isinstance(error, KafkaException) and error.args[0].code() not in REFUSED:
+                raise
+            log.exception("%s: rejecting %s failed; reporting its place only", self._home, work)
+        return self._transact(owned, work, Refusal(number, bare=True))
+
+    def _transact(self, owned: Partition, work: Work, refusal: Refusal | None = None) -> bool:
         """Apply work, or report its ``refusal``; return ``False`` if Kafka aborted.
 
         If the bodies are too large for one transaction, the allowance is halved until they fit;

@@ -52,6 +52,13 @@ class TooMuchError(Exception):
     """The bodies that a transaction needs exceed its limit; retry with less work."""
 
 
+class Refusal(NamedTuple):
+    """The reason to reject an item; ``bare``: report only its coordinates, and decode nothing."""
+
+    number: Number
+    bare: bool = False
+
+
 @dataclass(slots=True)
 class Bodies:
     """Bodies of one partition by offset; bodies that are not in memory are reread.
@@ -162,7 +169,8 @@ class Intake:
             case None:
                 pass
             case MalformedError():
-                _tell_corrupted(tx, message, read)
+                kind = EventKind.CORRUPTED_MESSAGE  # its number is the header's violated rule (4.3)
+                _tell(tx, message, kind, error=read.number, detail=str(read))
             case Command():
                 if tx.command(position, read):
                     bodies.cmd.remember(message)
@@ -196,17 +204,20 @@ class Intake:
         if right != message.partition():
             raise MalformedError(f"the key belongs to partition {right}")
 
-    def refuse(self, tx: Transaction, message: Message, number: Number) -> None:
-        """Reject an input that cannot be applied; a frame is not acknowledged, a command fails."""
+    def refuse(self, tx: Transaction, message: Message, refusal: Refusal) -> None:
+        """Reject an input that cannot be applied; a frame is not acknowledged, a command fails.
+
+        Raises any error of the decoder, unless the refusal is ``bare``.
+        """
+        number = refusal.number
         detail = f"rejected because it failed twice: {text_of(number)}"
+        if refusal.bare:
+            _tell(tx, message, EventKind.CORRUPTED_MESSAGE, error=number, detail=detail)
+            return
         if message.topic() != self.inputs.cmd:
             _tell(tx, message, EventKind.MESSAGE_UNDELIVERABLE, error=number, detail=detail)
             return
-        try:
-            command = _command(message, headers_of(message))
-        except MalformedError as error:
-            _tell_corrupted(tx, message, error)
-            return
+        command = _command(message, headers_of(message))
         _tell(
             tx,
             message,
@@ -240,18 +251,13 @@ def report_parked(tx: Transaction, key: DialogKey, number: Number) -> None:
     )
 
 
-def _tell_corrupted(tx: Transaction, message: Message, broken: MalformedError) -> None:
-    """Emit event 161; its number is the violated rule of the header (4.3)."""
-    _tell(tx, message, EventKind.CORRUPTED_MESSAGE, error=broken.number, detail=str(broken))
-
-
 def _tell(
     tx: Transaction, message: Message, kind: EventKind, *, error: Number, **fields: object
 ) -> None:
     """Emit an event about a record, with its coordinates."""
     try:
         conversation = conversation_of(message.key())
-    except MalformedError:
+    except Exception:  # an event without it is better than none
         conversation = None
     tx.emit_event(
         kind,

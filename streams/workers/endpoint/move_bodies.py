@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from streams.errors import SurroundingsError
 from streams.kafka import GoneError, KafkaException
 from streams.node import TrimPoint, moves_of
 from streams.workers.endpoint.partition import Partition
@@ -33,15 +34,19 @@ def move_bodies(
     if moves is None:
         return True
     tx = owned.endpoint.begin(owned.bodies, now, timers=False, opens=False)
-    for key in moves.dialogs:
-        tx.machine(key)
-    tx.close()
     committed, positions = None, owned.positions
     try:
+        for key in moves.dialogs:
+            tx.machine(key)
+        tx.close()
         bodies = owned.bodies.to_move(moves)
         committed = transactions.commit([Part(tx, owned.number, positions, bodies)], member)
     except (GoneError, KafkaException) as error:
         log.warning("bodies cannot be moved: %s", error)
+    except SurroundingsError:
+        raise
+    except Exception:  # nothing is lost: the bodies stay where they are
+        log.exception("%s: bodies cannot be moved", ", ".join(positions))
     if committed is None:
         owned.endpoint.abandon(tx)
         return False

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
-from streams.errors import EventKind
-from streams.kafka import Headers, Message
+from streams.errors import EventKind, HoplineError
+from streams.kafka import Headers, KafkaException, Message
 from streams.node import Forwarder, Outcome, Place, Record, event
 from streams.routing import Origin
 from streams.wire import MalformedError, encode_status
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
 from streams.workers.forwarder.local_producer import LocalProducer, short, source_of
 from streams.workers.forwarder.topic_names import TopicNames
+
+log = logging.getLogger("hopline.forwarder")
 
 WriteRemote = Callable[[Origin, str, Message, Headers, int], None]
 """Writes a copy for an instance of another cluster: origin, target, message, headers, time."""
@@ -60,12 +63,21 @@ class OutcomeWriter:
         if outcome.event is not None:
             self._local_producer.emit(source, record.key, outcome.event)
 
-    def write_corrupted(self, message: Message, error: MalformedError, now: int) -> None:
-        """Report an undecodable record with its coordinates (event 161)."""
+    def write_failed(self, message: Message, error: Exception) -> None:
+        """Report a record whose processing failed, with its coordinates (event 161).
+
+        Raises an error that was not caused by the record. A worker that ended because of a record
+        would read it again after every restart, and block all others.
+        """
+        if isinstance(error, (HoplineError, KafkaException)):
+            raise error
         topic, partition, offset = source = source_of(message)
+        if not isinstance(error, MalformedError):
+            log.error("%s: %s was not forwarded", self._forwarder.instance, source, exc_info=error)
+            error = MalformedError(f"it cannot be processed: {type(error).__name__}")
         corrupted = event(
             EventKind.CORRUPTED_MESSAGE,
-            at=now,
+            at=self._now(),
             instance=self._forwarder.instance,
             error=error.number,
             detail=str(error),

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from streams.errors import HoplineError, Number, SurroundingsError
+from streams.errors import Number, SurroundingsError
 from streams.kafka import (
     Cluster,
     Headers,
@@ -26,7 +26,7 @@ from streams.kafka import (
 from streams.node import HELD, CatalogView, Forwarder, Outcome, Principals, Record
 from streams.routing import Origin
 from streams.topology import Transport
-from streams.wire import Envelope, MalformedError, UnknownSchemaError
+from streams.wire import Envelope, UnknownSchemaError
 from streams.workers.control import Control
 from streams.workers.forwarder.admission import admission
 from streams.workers.forwarder.buffered_copies import BufferedCopies, BufferedCopy
@@ -158,15 +158,8 @@ class Processor:
                 headers = source.headers(message)
                 if not take(source, message, headers):
                     self._decide(source, message, headers, now, read_at)
-            except MalformedError as broken:
-                self._outcomes.write_corrupted(message, broken, now)
-            except (HoplineError, KafkaException):
-                raise
-            # the record would fail again after every restart, and block all others
-            except Exception as error:
-                log.exception("%s: %s was not forwarded", self._instance, source_of(message))
-                text = f"it cannot be processed: {type(error).__name__}"
-                self._outcomes.write_corrupted(message, MalformedError(text), now)
+            except Exception as failure:
+                self._outcomes.write_failed(message, failure)
             source.last = message
             self._lasting.decided += 1
         self._note_positions()
@@ -189,9 +182,8 @@ class Processor:
     def _note_positions(self) -> None:
         for source in self._inputs.values():
             if source.last is not None:
-                offset = source.last.offset()
-                assert offset is not None
-                self.tracker.note((source.topic, source.partition), offset + 1)
+                topic, partition, offset = source_of(source.last)
+                self.tracker.note((topic, partition), offset + 1)
                 source.last = None
 
     def _not_a_record(self, message: Message, error: KafkaError) -> None:
@@ -250,7 +242,13 @@ class Processor:
     def look_around(self) -> None:
         """Find the principals of mirrored pairs, and release buffered copies that can be sent."""
         now = self._control.now()
-        for change in self._principals.look(now):
+        try:
+            changes = self._principals.look(now)
+        except Exception:  # messages name the pairs, and would end every forwarder after a restart
+            log.exception("%s: mirrored routes cannot be evaluated", self._instance)
+            self._principals.forget()
+            changes = ()
+        for change in changes:
             self.local_producer.emit((self._out, 0, None), None, change)
         if self._buffered:
             self._release(now)
@@ -262,23 +260,25 @@ class Processor:
 
     def _release(self, now: int) -> None:
         for held in self._buffered.due(now):
-            outcome = self._forwarder.release(held.record, now)
-            if outcome is HELD:
-                outcome = self._hold(held.message, held.record, now)
-            self._outcomes.write(held.message, held.record, outcome)
+            try:
+                outcome = self._forwarder.release(held.record, now)
+                if outcome is HELD:
+                    outcome = self._hold(held.message, held.record, now)
+                self._outcomes.write(held.message, held.record, outcome)
+            except Exception as error:
+                self._outcomes.write_failed(held.message, error)
 
     def take_back(self) -> None:
         """Buffer copies that another cluster did not confirm; report rejected ones (11292)."""
         for copy, why in self._remote_producers.come_back():
-            message = copy.message
-            if why is not None:
-                topic = self._remote_producers.topic(copy.instance)
-                self.local_producer.give_up(why, topic, message.key(), source_of(message))
-                continue
             try:
-                self._hold_back(copy)
-            except MalformedError as broken:  # only buffered copies need the key and the message
-                self._outcomes.write_corrupted(message, broken, self._control.now())
+                if why is None:
+                    self._hold_back(copy)
+                    continue
+                topic, source = self._remote_producers.topic(copy.instance), source_of(copy.message)
+                self.local_producer.give_up(why, topic, copy.message.key(), source)
+            except Exception as error:
+                self._outcomes.write_failed(copy.message, error)
 
     def _hold_back(self, copy: RemoteCopy) -> None:
         """Buffer a copy that another cluster did not accept, unless a local dialog retries it."""

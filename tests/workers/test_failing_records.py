@@ -1,0 +1,279 @@
+"""A record that fails costs only itself; errors of the surroundings end the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from streams.errors import Event, Number, SurroundingsError
+from streams.kafka import GoneError, KafkaError, KafkaException, Message
+from streams.node import Forwarder, Record
+from streams.protocol import Journey, Parties
+from streams.routing import Origin
+from streams.wire import Topics, encode_header, encode_journey, encode_parties
+from streams.workers.endpoint import move_bodies as module
+from streams.workers.endpoint.commit_work import WorkCommitter
+from streams.workers.endpoint.inputs import Refusal
+from streams.workers.endpoint.move_bodies import move_bodies
+from streams.workers.forwarder.buffered_copies import BufferedCopies
+from streams.workers.forwarder.offset_tracker import OffsetTracker
+from streams.workers.forwarder.processor import Lasting, Processor
+from streams.workers.forwarder.remote_producers import RemoteCopy
+from tests.node.test_lane import MS, WORLDS
+from tests.workers.rubbish import header
+
+BAD, GOOD = (f"00000000-0000-0000-0000-00000000000{n}".encode() for n in (1, 2))
+TOPIC = "txq.GatewayA"
+SENTENCE = "it cannot be processed: ZeroDivisionError"
+
+
+def message(key: bytes, offset: int) -> Message:
+    """Return a frame that GatewayA forwards to ServerB, whose heartbeats are missing."""
+    headers = [
+        ("sb-route", encode_parties(Parties("TargetService", "DatabaseB", "I", "A", "D", True))),
+        ("sb-message", encode_header(header())),
+        ("sb-hop", encode_journey(Journey(16, MS + 60_000, 0, MS))),
+    ]
+    given: dict[str, Any] = {"timestamp": (1, MS), "headers": headers}
+    return Message(topic=TOPIC, partition=0, offset=offset, key=key, value=b"x", **given)
+
+
+class LocalOutput:
+    """Stands where the forwarder's producer does; notes the events."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.given_up: list[int] = []
+
+    def report(self, *_: Any) -> Callable[..., None]:
+        return lambda *_: None
+
+    def copy(self, *_: Any) -> None:
+        raise AssertionError("nothing is forwarded here")
+
+    def emit(self, source: Any, key: Any, event: Event) -> None:
+        self.events.append(event)
+
+    def give_up(self, why: str, topic: str, key: Any, source: tuple[str, int, int]) -> None:
+        if key == BAD:
+            raise ZeroDivisionError("of course")
+        self.given_up.append(source[2])
+
+
+class Remote:
+    """Stands where the producers for other clusters do; returns copies."""
+
+    def __init__(self, *back: tuple[RemoteCopy, str | None]) -> None:
+        self.back = back
+
+    def limit(self, size: int) -> None:
+        pass
+
+    def topic(self, instance: str) -> str:
+        return "there"
+
+    def come_back(self) -> tuple[tuple[RemoteCopy, str | None], ...]:
+        return self.back
+
+
+def processor(remote: Remote) -> tuple[Processor, LocalOutput, BufferedCopies]:
+    catalog, output = WORLDS["combined"], LocalOutput()
+    buffered = BufferedCopies(lambda _: False)
+    control = SimpleNamespace(catalog=catalog, now=lambda: MS, claims=lambda _: None)
+    made = Processor(
+        SimpleNamespace(topics=Topics()),
+        SimpleNamespace(instance="GatewayA", home="GatewayA", may_go=False),
+        control,
+        Lasting(buffered, remote),
+        output,
+        OffsetTracker(),
+    )
+    return made, output, buffered
+
+
+def failing(*, on: str, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Let a method of the forwarder's decisions fail for one key."""
+    method = getattr(Forwarder, on)
+
+    def fail(forwarder: Forwarder, record: Record, *rest: Any) -> Any:
+        if record.key == BAD:
+            raise error
+        return method(forwarder, record, *rest)
+
+    monkeypatch.setattr(Forwarder, on, fail)
+
+
+def coordinates(output: LocalOutput) -> list[tuple[object, ...]]:
+    return [
+        (e["event"], e["topic"], e["partition"], e["offset"], e["detail"]) for e in output.events
+    ]
+
+
+def test_a_buffered_copy_that_cannot_be_decided_again_costs_only_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, output, buffered = processor(Remote())
+    made.pass_on([message(BAD, 3), message(GOOD, 4)])
+    assert (len(buffered), output.events) == (2, [])
+    failing(on="release", monkeypatch=monkeypatch, error=ZeroDivisionError("of course"))
+    buffered.limit(1 << 20)
+    made.look_around()
+    assert coordinates(output) == [(161, TOPIC, 0, 3, SENTENCE)]
+    assert len(buffered) == 1, "the other one is buffered again"
+
+
+@pytest.mark.parametrize("why", [None, "too large"])
+def test_a_returned_copy_that_fails_costs_only_itself(
+    monkeypatch: pytest.MonkeyPatch, why: str | None
+) -> None:
+    copies = (
+        RemoteCopy(message(key, at), Origin.OUTSIDE, "B") for key, at in ((BAD, 3), (GOOD, 4))
+    )
+    made, output, buffered = processor(Remote(*((copy, why) for copy in copies)))
+    failing(on="hold_key", monkeypatch=monkeypatch, error=ZeroDivisionError("of course"))
+    made.take_back()
+    assert coordinates(output) == [(161, TOPIC, 0, 3, SENTENCE)]
+    assert (len(buffered), output.given_up) == ((1, []) if why is None else (0, [4]))
+
+
+@pytest.mark.parametrize(
+    "error", [SurroundingsError("Kafka is away."), KafkaException(KafkaError(KafkaError._FAIL))]
+)
+def test_an_error_of_the_surroundings_is_no_records_fault(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    made, output, buffered = processor(Remote())
+    made.pass_on([message(BAD, 3)])
+    failing(on="release", monkeypatch=monkeypatch, error=error)
+    buffered.limit(1 << 20)
+    with pytest.raises(type(error)):
+        made.look_around()
+    assert output.events == []
+
+
+def test_mirrored_routes_that_cannot_be_evaluated_are_begun_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, output, buffered = processor(Remote())
+    made.pass_on([message(BAD, 3)])
+
+    def fail(now: int) -> None:
+        raise ZeroDivisionError("of course")
+
+    made._principals._routes[cast(Any, "a pair")] = cast(Any, SimpleNamespace(tick=fail))
+    failing(on="release", monkeypatch=monkeypatch, error=ZeroDivisionError("of course"))
+    buffered.limit(1 << 20)
+    made.look_around()
+    assert not made._principals.are_asked_for
+    assert len(output.events) == 1, "buffered copies are decided again"
+
+
+class Tx:
+    """A transaction, and its steps; one of them fails."""
+
+    def __init__(self, step: str, error: Exception) -> None:
+        self.step, self.error = step, error
+        self.abandoned: list[Any] = []
+
+    def _do(self, step: str) -> list[Any]:
+        if step == self.step:
+            raise self.error
+        return []
+
+    def machine(self, key: object) -> None:
+        self._do("machine")
+
+    def close(self) -> None:
+        self._do("close")
+
+    def to_move(self, moves: object) -> list[Any]:
+        return self._do("to_move")
+
+    def commit(self, parts: object, member: object) -> None:
+        self._do("commit")
+
+    def run(self, monkeypatch: pytest.MonkeyPatch) -> bool:
+        """Move bodies; return whether that succeeded."""
+        moves = SimpleNamespace(dialogs=("a dialog",))
+        monkeypatch.setattr(module, "moves_of", lambda *_: moves)
+        endpoint = SimpleNamespace(begin=lambda *_, **__: self, abandon=self.abandoned.append)
+        owned: Any = SimpleNamespace(
+            positions={"cmd": 7, "in": 8, "ack": 9}, number=0, endpoint=endpoint, bodies=self
+        )
+        owned.trim_point = object()
+        return move_bodies(owned, {}, self, None, 0)
+
+
+STEPS = ("machine", "close", "to_move", "commit")
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "error",
+    [
+        ZeroDivisionError("of course"),
+        GoneError("It was deleted."),
+        KafkaException(KafkaError(KafkaError._FAIL)),
+    ],
+)
+def test_bodies_that_cannot_be_moved_stay(
+    monkeypatch: pytest.MonkeyPatch, step: str, error: Exception
+) -> None:
+    tx = Tx(step, error)
+    assert tx.run(monkeypatch) is False
+    assert tx.abandoned == [tx]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_kafka_that_is_away_ends_the_move_and_the_worker(
+    monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    with pytest.raises(SurroundingsError):
+        Tx(step, SurroundingsError("Kafka is away.")).run(monkeypatch)
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, *errors: Exception) -> list[Refusal | None]:
+    """Refuse an item while the first transactions fail with these errors; return the attempts."""
+    tried: list[Refusal | None] = []
+
+    def transact(_: WorkCommitter, owned: object, work: object, refusal: Refusal) -> bool:
+        tried.append(refusal)
+        if len(tried) <= len(errors):
+            raise errors[len(tried) - 1]
+        return True
+
+    monkeypatch.setattr(WorkCommitter, "_transact", transact)
+    committer = WorkCommitter("A", *cast(Any, (None, None, None, None)))
+    assert committer._refuse(*cast(Any, (None, None, Number.CORRUPTED_HEADER)))
+    return tried
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ZeroDivisionError("of course"), KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))],
+)
+def test_an_item_whose_refusal_fails_is_reported_by_its_coordinates(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    number = Number.CORRUPTED_HEADER
+    assert refused(monkeypatch, error) == [Refusal(number), Refusal(number, bare=True)]
+    with pytest.raises(ZeroDivisionError):  # it is not the item's content
+        refused(monkeypatch, error, ZeroDivisionError("of course"))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SurroundingsError("Kafka is away."),
+        GoneError("It was deleted."),
+        KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)),
+    ],
+)
+def test_a_refusal_that_the_surroundings_prevent_is_not_shortened(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    with pytest.raises(type(error)):
+        refused(monkeypatch, error)
