@@ -30,7 +30,7 @@ from streams.node.liveness.far_presence import FarPresence
 from streams.node.liveness.kafka_clock import KafkaClock
 from streams.node.liveness.precedence import member_name
 from streams.node.liveness.presence import EACH_SECOND, SILENCE, Presence, period_of
-from streams.node.liveness.slot_owners import FRESH, LEFT, MANY, SlotOwners, SlotState
+from streams.node.liveness.slot_owners import FRESH, LEFT, SlotOwners, SlotState
 from streams.node.mirroring.claims import answer_in, claims_of
 from streams.node.mirroring.mirror import MirroredRoute, Pair, RoleAnswer, RouteState, Step
 from streams.node.mirroring.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
@@ -42,7 +42,6 @@ __all__ = [
     "FRESH",
     "HELD",
     "LEFT",
-    "MANY",
     "PROBES",
     "SILENCE",
     "UNLIMITED",

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from streams.schema import load
+from streams.schema.bounded import is_bounded
 from streams.topology import catalog_key, split_key
 from streams.wire import commands, metric, reading, state
 from streams.wire.acknowledgements import ACK, STATUS
@@ -128,6 +130,16 @@ ADMITS = "sb-ingress"
 Its value is a JSON list of the clusters' names. A gateway of an older version does not send this
 header, and reads only ``txq``.
 """
+MOST_ANNOUNCED = 512
+"""Maximum number of announced schemas, 4 kB: those of a hundred versions of the five schemas."""
+_LARGEST_SCHEMA = 16_384
+"""Maximum bytes of an announced schema, several times the size of ours: a fingerprint takes time.
+"""
+LARGEST_ADMISSION = 16_384
+"""Maximum bytes of a gateway's header: more than a hundred clusters with long names.
+
+All parts of a heartbeat together are smaller than 128 kB, the limit of readers in other clusters.
+"""
 _ENVELOPE = "hopline.envelope"
 _WRITTEN = frozenset({ROUTE, MESSAGE, HOP})
 _FINGERPRINT = PREFIX_LENGTH - len(MARKER)
@@ -136,20 +148,31 @@ _FINGERPRINT = PREFIX_LENGTH - len(MARKER)
 def announcement(objects: Mapping[str, str]) -> bytes:
     """Return the heartbeat header for a catalog: its envelope schemas.
 
-    Invalid schemas are skipped, because no writer can use them.
+    Invalid schemas and wrong fingerprints are skipped, because no writer can use them. If there are
+    too many schemas, those that this version writes are announced in any case.
     """
-    schemas = (_envelope_of(key, body) for key, body in objects.items() if is_schema(key))
+    ours = written_schemas()
+    known = [
+        key
+        for key, body in objects.items()
+        if is_schema(key) and len(body) <= _LARGEST_SCHEMA and _ENVELOPE in body
+    ]
+    known.sort(key=lambda key: (key not in ours, key))
+    schemas = (_envelope_of(key, objects[key]) for key in known[:MOST_ANNOUNCED])
     return b"".join(sorted(filter(None, schemas)))
 
 
+@lru_cache(2 * MOST_ANNOUNCED)
 def _envelope_of(key: str, body: str) -> bytes | None:
     """Return the fingerprint of an envelope schema; ``None`` for other or invalid schemas."""
     try:
-        is_envelope = json.loads(body)["namespace"] == _ENVELOPE
-        said = bytes.fromhex(split_key(key)[3].rpartition(".")[2])
-    except (ValueError, LookupError, TypeError, RecursionError):
+        schema = json.loads(body)
+        # in this order, because only the cost of a bounded schema is limited
+        if schema["namespace"] != _ENVELOPE or not is_bounded(schema) or schema_key(schema) != key:
+            return None
+        return prefix_of(schema)[len(MARKER) :]
+    except Exception:  # any client with write access may write any object
         return None
-    return said if is_envelope and len(said) == _FINGERPRINT else None
 
 
 def read_announcement(raw: bytes) -> frozenset[bytes]:
@@ -159,14 +182,25 @@ def read_announcement(raw: bytes) -> frozenset[bytes]:
 
 
 def admission(clusters: Iterable[str]) -> bytes:
-    """Return the heartbeat header of a gateway: the clusters whose topics it reads."""
-    return json.dumps(sorted(clusters)).encode("ascii")
+    """Return the heartbeat header of a gateway: the clusters whose topics it reads.
+
+    Names for which there is no room are left out.
+    """
+    names, room = list[str](), LARGEST_ADMISSION - len("[]")
+    for name in sorted(clusters):
+        size = len(json.dumps(name)) + len(", ")
+        if size <= room:
+            names.append(name)
+            room -= size
+    return json.dumps(names).encode("ascii")
 
 
 def read_admission(raw: bytes | None) -> frozenset[str]:
     """Return the clusters whose topics a gateway reads; raise MalformedError if invalid."""
     if raw is None:
         return frozenset()
+    if len(raw) > LARGEST_ADMISSION:
+        raise MalformedError(f"{ADMITS}: {len(raw):,} bytes, at most {LARGEST_ADMISSION:,}")
     try:
         names = json.loads(raw)
     except (ValueError, RecursionError) as error:

@@ -6,19 +6,39 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from streams.protocol import LONGEST_PERIOD, Claim
-from streams.wire.bounds import LONGEST
 from streams.wire.glance import number as _number
 from streams.wire.packing import pack_long, pack_string
-from streams.wire.single_object import Codec, Record
+from streams.wire.single_object import Codec, MalformedError, Record
 
-PRESENCE = Codec("Presence", longest=LONGEST)
+LONGEST_NAME = 1_024
+"""Maximum characters of a name, a replica or a broker id in a heartbeat."""
+MOST_CLAIMS = 1_000
+"""Maximum number of claims in a heartbeat, and so of an instance's mirrored databases.
+
+Each mirrored pair has seven topics besides its queues, so a thousand pairs need 7,000 topics.
+"""
+LARGEST_HEARTBEAT = 65_536
+"""Maximum bytes of a heartbeat: 1,000 claims with GUIDs as broker ids take at most 48,000.
+
+With its headers it is smaller than 128 kB, the limit of readers in other clusters. Without a limit,
+a record of 1 MB has 330,000 claims, which take 20 MB in memory.
+"""
+_ROOM = LARGEST_HEARTBEAT - 2 * 4 * LONGEST_NAME - 64
+"""Bytes for claims: what names of the maximum length, the numbers and the period leave."""
+_CLAIM = 10 + 1
+"""Maximum bytes of a claim without its broker id."""
+
+PRESENCE = Codec("Presence", longest=LONGEST_NAME, largest=LARGEST_HEARTBEAT)
 
 _AT_BYTES = 6
 """The length of an instant in epoch milliseconds, valid until the year 2039."""
 _ENDS, _ENDED = 0x80_8080_8080_8080, 0x00_8080_8080_8000
 """Continuation bits of variable-length numbers: mask and expected value for count and instant."""
-_REMEMBERED, _SHORT = 1 << 14, 2_000
-"""Maximum number of cached heartbeats (one per key), and maximum bytes of each with its key."""
+_REMEMBERED, _SHORT, _FEW = 1 << 13, 1_000, 16
+"""Maximum number of cached heartbeats (one per key), of bytes of each with its key, and of claims.
+
+A claim of three bytes takes seventy in memory.
+"""
 _LENGTHS = (1, 2, 3, 4)
 """Possible lengths of a count in bytes, enough for more than a hundred million."""
 
@@ -41,7 +61,21 @@ def encode_presence(
 
 def decode_presence(raw: bytes | None) -> Record:
     """Decode a heartbeat; raises MalformedError."""
-    return PRESENCE.decode(raw)
+    record = PRESENCE.decode(raw)
+    if len(record["roles"]) > MOST_CLAIMS:
+        raise MalformedError(f"Presence: {len(record['roles']):,} claims, at most {MOST_CLAIMS:,}")
+    return record
+
+
+def claims_that_fit(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """Return the first claims that a heartbeat has room for, without too long broker ids."""
+    found, room = list[Claim](), _ROOM
+    for claim in claims:
+        size = _CLAIM + len(pack_string(claim.broker))
+        if len(claim.broker) <= LONGEST_NAME and size <= room:
+            found.append(claim)
+            room -= size
+    return tuple(found[:MOST_CLAIMS])
 
 
 def claims_in(presence: Record) -> tuple[Claim, ...]:
@@ -104,7 +138,7 @@ class HeartbeatReader:
             period_in(record),
             claims_in(record),
         )
-        if len(value or b"") + len(key or b"") > _SHORT:
+        if len(value or b"") + len(key or b"") > _SHORT or len(found.claims) > _FEW:
             return found
         if len(self._known) >= _REMEMBERED:  # any client may write under any key
             self._known.clear()

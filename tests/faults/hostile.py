@@ -18,7 +18,7 @@ from streams.chance import Chance
 from streams.errors import HoplineError
 from streams.kafka import Cluster, Consumer, TopicPartition, headers_of, partitions_of
 from streams.kafka.catalog import VERSION_KEY, hash_of, read_catalog
-from streams.protocol import Ack, Command, CommandKind, Flag
+from streams.protocol import Ack, Claim, Command, CommandKind, Flag
 from streams.wire import (
     MalformedError,
     decode_catalog_object,
@@ -56,6 +56,7 @@ _REMEMBERED = 40
 _COMPACTED = ("catalog", "presence", "reading", "metric")
 _NAMES = ("ServerA", "ServerB", "GatewayA", "GatewayB", "ServerC")
 _PERIODS = (0.0, -1.0, 1.0, 60.0, 2e6)
+_CLAIMS = (0, 0, 1, 1_000, 1_001, 50_000)
 _RECURSIVE = json.dumps({
     "type": "record", "name": "Presence", "namespace": "hopline",
     "fields": [{"name": "x", "type": ["null", "Presence"]}],
@@ -306,8 +307,11 @@ class Hostile:
     def _presence(self) -> Raw:
         pick = self._chance.pick
         name = pick((self._text(), *_NAMES, str(self._chance.guid())))
-        return name[:40].encode() or b"x", encode_presence(
-            name, self._text(), pick(_SMALL), self._number(), period=pick(_PERIODS)
+        claim = Claim(pick(("", "DatabaseA", "DatabaseB")), self._coin(), self._number())
+        key = name if self._coin() else name[:40]
+        return key.encode() or b"x", encode_presence(
+            name, pick(("r", self._text())), pick(_SMALL), self._number(),
+            [claim] * pick(_CLAIMS), pick(_PERIODS),
         ), []  # fmt: skip
 
     def _junk(self) -> Raw:

@@ -44,6 +44,11 @@ _CLUSTER = "kafka/cluster.py"
 _TRANSACTOR = "kafka/transactor.py"
 _TOPICS = "kafka/compare_topics.py"
 _SPECS = "wire/specs.py"
+_HEARTBEATS = "workers/control/heartbeats.py"
+_WRITER = "workers/control/heartbeat_writer.py"
+_REMOTE = "workers/control/remote_clusters.py"
+_PRESENCE = "wire/heartbeats.py"
+_EVOLUTION = "wire/evolution.py"
 _CLAIMS = "node/mirroring/claims.py"
 _DIALOG = "protocol/dialog.py"
 _SENDING = "protocol/sending.py"
@@ -664,6 +669,126 @@ MUTANTS = (
         "if self._processor.follow_catalog() and self._processor.inputs() != self._reads:",
         "if self._processor.follow_catalog() and not self._reads:",
         "workers/test_ingress.py",
+    ),
+    # --- heartbeats that any client may write, and a catalog that may contain anything
+    KafkaMutant(
+        "decode a heartbeat of any size",
+        _PRESENCE,
+        "longest=LONGEST_NAME, largest=LARGEST_HEARTBEAT)",
+        "longest=LONGEST_NAME)",
+        "wire/test_bounds.py",
+    ),
+    KafkaMutant(
+        "read any number of claims",
+        _PRESENCE,
+        '    if len(record["roles"]) > MOST_CLAIMS:\n',
+        "    if False:\n",
+        "wire/test_bounds.py",
+    ),
+    KafkaMutant(
+        "write all claims",
+        _PRESENCE,
+        " and size <= room:",
+        ":",
+        "wire/test_heartbeats.py",
+    ),
+    KafkaMutant(
+        "cache heartbeats with many claims",
+        _PRESENCE,
+        " or len(found.claims) > _FEW:",
+        ":",
+        "wire/test_heartbeats.py",
+    ),
+    KafkaMutant(
+        "announce any fingerprint",
+        _EVOLUTION,
+        " or schema_key(schema) != key:",
+        ":",
+        "wire/test_evolution.py",
+    ),
+    KafkaMutant(
+        "announce any number of schemas",
+        _EVOLUTION,
+        "for key in known[:MOST_ANNOUNCED])",
+        "for key in known)",
+        "wire/test_evolution.py",
+    ),
+    KafkaMutant(
+        "announce other versions' schemas before one's own",
+        _EVOLUTION,
+        "key=lambda key: (key not in ours, key))",
+        "key=lambda key: (key in ours, key))",
+        "wire/test_evolution.py",
+    ),
+    KafkaMutant(
+        "end if the client refuses a heartbeat for its size",
+        _WRITER,
+        "            if error.args[0].code() != KafkaError.MSG_SIZE_TOO_LARGE:\n",
+        "            if True:\n",
+        "workers/test_heartbeat_writer.py",
+    ),
+    KafkaMutant(
+        "end at a heartbeat that cannot be read",
+        _HEARTBEATS,
+        "except Exception as error:  # no record may end the thread",
+        "except MalformedError as error:  # no record may end the thread",
+        "workers/test_heartbeat_bounds.py",
+    ),
+    KafkaMutant(
+        "end the watch at a heartbeat that cannot be read",
+        _REMOTE,
+        "except Exception as error:  # no record may end the thread",
+        "except KafkaException as error:  # no record may end the thread",
+        "workers/test_remote_clusters.py",
+    ),
+    KafkaMutant(
+        "keep the claims of any name",
+        _HEARTBEATS,
+        "        if self._keeps(name):\n            self._claims[name]",
+        "        if True:\n            self._claims[name]",
+        "workers/test_heartbeat_bounds.py",
+    ),
+    KafkaMutant(
+        "keep the claims of former instances",
+        _HEARTBEATS,
+        "        if len(self._claims) > len(self._followed) + len(self._instances):",
+        "        if False:",
+        "workers/test_heartbeat_bounds.py",
+    ),
+    KafkaMutant(
+        "read large heartbeats of any name",
+        _HEARTBEATS,
+        "        if is_large and not self._is_kept(key):\n",
+        "        if False:\n",
+        "workers/test_heartbeat_bounds.py",
+    ),
+    KafkaMutant(
+        "read a heartbeat under any key",
+        _HEARTBEATS,
+        "        if name.encode() != record.key:\n",
+        "        if False:\n",
+        "workers/test_heartbeat_bounds.py",
+    ),
+    KafkaMutant(
+        "keep any number of living slots",
+        "node/liveness/slot_owners.py",
+        "        for slot in displaced(seen_at, self.keeps):\n",
+        "        for slot in ():\n",
+        "node/test_slot_owners.py",
+    ),
+    KafkaMutant(
+        "displace needed slots",
+        "node/liveness/slot_owners.py",
+        "for name in seen_at if not keeps(name))",
+        "for name in seen_at)",
+        "node/test_slot_owners.py",
+    ),
+    KafkaMutant(
+        "keep any number of living names",
+        "node/liveness/presence.py",
+        "        for instance in displaced(self._changed, self._is_needed):\n",
+        "        for instance in ():\n",
+        "node/test_presence.py",
     ),
     # --- rules that are kept elsewhere: by what topics are like, in node and in protocol
     KafkaMutant(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streams.node import MANY, SILENCE, Holding, Presence, period_of
+from streams.node import SILENCE, Holding, Presence, period_of
+from streams.node.liveness.slot_owners import MANY, MOST_NAMES
 from streams.protocol import LONGEST_PERIOD
 
 from .evidence import shows
@@ -267,4 +269,27 @@ def test_names_that_anybody_writes_are_forgotten_when_they_are_silent() -> None:
     assert len(presence._count) == len(presence._changed)
     assert presence.reachable("lives", at)
     assert not presence.reachable("nobody1", at)
-    assert presence.knows("lives") and not presence.knows("nobody1")
+    assert "lives" in presence._changed and "nobody1" not in presence._changed
+
+
+@pytest.mark.parametrize("own", ["me", ""])
+def test_names_that_all_live_are_limited_and_the_needed_ones_stay(own: str) -> None:
+    """A heartbeat may announce the next one for in a minute; without own ones no time passes."""
+    needed = {f"needed{n}" for n in range(100)}
+    presence = Presence(own, 0.0, needed.__contains__)
+    for name in (*sorted(needed), "me"):
+        presence.seen(name, "r", 1, 1.0, 60.0)
+    for n in range(3 * MOST_NAMES):
+        presence.seen(f"nobody{n}", "x", 1, 1.0, 60.0)
+        assert len(presence._changed) <= MOST_NAMES
+    assert len(presence._count) == len(presence._periods) == len(presence._changed)
+    assert needed < presence._changed.keys()
+    assert ("me" in presence._changed) is (own == "me")
+    assert f"nobody{n}" in presence._changed, "the newest ones"
+
+
+def test_any_number_of_needed_names_is_kept() -> None:
+    presence = Presence("me", 0.0, lambda _: True)
+    for n in range(2 * MOST_NAMES):
+        presence.seen(f"needed{n}", "x", 1, 1.0, 60.0)
+    assert len(presence._changed) == 2 * MOST_NAMES

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streams.node import FRESH, LEFT, MANY, SlotOwners, SlotState
+from streams.node import FRESH, LEFT, SlotOwners, SlotState
+from streams.node.liveness.slot_owners import MANY, MOST_NAMES
 
 SLOT = "A/endpoint/0"
 NOW = 1_000_000
@@ -110,3 +111,17 @@ def test_names_that_anybody_writes_are_forgotten_when_they_are_silent() -> None:
     assert owners.state("lives") is not SlotState.FREE
     assert owners.last_heartbeat("mine") == 1
     assert owners.state("nobody1") is SlotState.FREE
+
+
+@pytest.mark.parametrize("replica", ["x", "me"])
+def test_names_that_all_live_are_limited_and_the_needed_ones_stay(replica: str) -> None:
+    """Any client may write heartbeats of a minute, and under the reader's replica."""
+    needed = {f"needed{n}" for n in range(100)}
+    owners = SlotOwners("me", needed.__contains__)
+    for name in sorted(needed):
+        owners.seen(name, "me", 1, NOW, 60.0)
+    for n in range(3 * MOST_NAMES):
+        owners.seen(f"nobody{n}", replica, 1, NOW + n % 2, 60.0)
+        assert max(map(len, (owners._mine, owners._other, owners._last))) <= MOST_NAMES
+    assert all(owners.last_heartbeat(name) == 1 for name in needed)
+    assert owners.state("needed0") is SlotState.FREE

@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 
 from streams.errors import EventKind
 from streams.node import event
-from streams.protocol import Ack, Command, CommandKind, Header, Journey, Parties
+from streams.protocol import Ack, Claim, Command, CommandKind, Header, Journey, Parties
 from streams.times import LATEST
-from streams.wire import MalformedError, decode_event, encode_event
+from streams.wire import (
+    MalformedError,
+    decode_event,
+    decode_presence,
+    encode_event,
+    encode_presence,
+)
 from streams.wire.acknowledgements import decode_ack_value, encode_ack
 from streams.wire.bounds import LONGEST, MOST_VISITS
 from streams.wire.catalog_objects import decode_catalog_object, encode_catalog_object
@@ -219,6 +225,31 @@ def test_a_statement_does_not_name_conversations_without_end() -> None:
     with pytest.raises(MalformedError, match="at most"):
         raw = encode_command(BEGIN._replace(also=(BEGIN.conversation,) * 4_000))
         decode_command(raw, BEGIN.conversation, None, 0)
+
+
+@pytest.mark.parametrize("count", [1_001, 20_000, 330_000])
+def test_a_heartbeat_does_not_claim_without_end(count: int) -> None:
+    """A claim takes three bytes in Kafka, and seventy in the memory of each reader."""
+    raw = encode_presence("A", "r", 1, 1, [Claim("", True, 0)] * count)
+    with pytest.raises(MalformedError, match="at most"):
+        decode_presence(raw)
+
+
+def test_a_heartbeat_is_not_larger_than_other_clusters_read() -> None:
+    raw = encode_presence("A", "r", 1, 1, [Claim("x" * 100, True, 0)] * 700)
+    with pytest.raises(MalformedError, match="bytes, at most 65,536"):
+        decode_presence(raw)
+
+
+@pytest.mark.parametrize(("instance", "replica", "broker"), [(1, 0, 0), (0, 1, 0), (0, 0, 1)])
+def test_a_heartbeat_has_no_long_name(instance: int, replica: int, broker: int) -> None:
+    """Each process remembers the names of a cluster."""
+    longest = [("x" * (1_024 + more)) for more in (instance, replica, broker)]
+    raw = encode_presence(longest[0], longest[1], 1, 1, [Claim(longest[2], True, 1)])
+    with pytest.raises(MalformedError, match="out of bounds"):
+        decode_presence(raw)
+    sound = encode_presence(longest[0][:1_024], longest[1][:1_024], 1, 1)
+    assert decode_presence(sound)["instance"] == "x" * 1_024
 
 
 @pytest.mark.parametrize(("position", "at"), [(-1, 0), (0, -1), (0, LATEST + 1), (0, 2**62)])

@@ -15,6 +15,8 @@ from streams.topology import split_key, unflatten
 from streams.wire import MalformedError, decode_ack_value, encode_status
 from streams.wire.acknowledgements import ACK
 from streams.wire.evolution import (
+    LARGEST_ADMISSION,
+    MOST_ANNOUNCED,
     admission,
     announcement,
     is_schema,
@@ -109,6 +111,52 @@ def test_a_gateway_says_which_clusters_it_reads_topics_of() -> None:
 def test_rubbish_about_clusters_is_malformed(raw: bytes) -> None:
     with pytest.raises(MalformedError):
         read_admission(raw)
+
+
+@pytest.mark.parametrize("odd", ["", "of_an_odd_"], ids=["no schema", "another schema"])
+def test_a_fingerprint_is_announced_only_with_its_own_schema(odd: str) -> None:
+    """Any JSON may stand there under any name, and nobody could read such a record."""
+    today = announcement(catalog())
+    body = json.dumps(newer("Hop", odd + "schema") if odd else {"namespace": "hopline.envelope"})
+    forged = {f"//schema/Hop.{number:016x}": body for number in range(130_000 if not odd else 500)}
+    assert announcement({**forged, **catalog()}) == today
+
+
+def test_a_schema_that_no_reader_takes_is_not_announced() -> None:
+    """Readers refuse types that nest deeply, and so nobody writes under them."""
+    schema = newer("Hop", "deep")
+    kind = "long"
+    for _ in range(100):
+        kind = {"type": "array", "items": kind}  # type: ignore[assignment]
+    schema["fields"][-1] |= {"type": kind, "default": []}
+    assert announcement(catalog(schema)) == announcement(catalog())
+
+
+def test_a_heartbeat_announces_no_more_schemas_than_it_has_room_for() -> None:
+    """Those that this version writes are always among them: its frames are passed on."""
+    schemas = [newer("Hop", f"version{number}") for number in range(3 * MOST_ANNOUNCED)]
+    found = read_announcement(announcement(catalog(*schemas)))
+    assert len(found) == MOST_ANNOUNCED
+    assert read_announcement(announcement(catalog())) < found
+    few = schemas[: MOST_ANNOUNCED - len(ENVELOPE)]
+    found = read_announcement(announcement(catalog(*few)))
+    assert found > {bytes(prefix_of(schema)) for schema in few}
+
+
+def test_a_schema_that_is_too_large_is_not_announced() -> None:
+    schema = newer("Hop", "x" * 20_000)
+    assert announcement(catalog(schema)) == announcement(catalog())
+
+
+@pytest.mark.parametrize("name", ["x", "\u4e00" * 200])
+def test_a_gateway_names_no_more_clusters_than_it_has_room_for(name: str) -> None:
+    """What it names can be read; a name that is too long leaves room for others."""
+    names = {f"{name}{number}" for number in range(10_000)}
+    raw = admission({"0" * 1_000_000, *names})
+    assert read_admission(raw) < names
+    assert LARGEST_ADMISSION * 9 // 10 < len(raw) <= LARGEST_ADMISSION
+    with pytest.raises(MalformedError, match="at most"):
+        read_admission(json.dumps(sorted(names)).encode())
 
 
 @pytest.mark.parametrize("name", [ROUTE_HEADER, HOP])

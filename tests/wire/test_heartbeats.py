@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +16,14 @@ from streams.wire import (
     encode_presence,
     period_in,
 )
-from streams.wire.heartbeats import Heartbeat, HeartbeatReader
+from streams.wire.heartbeats import (
+    LARGEST_HEARTBEAT,
+    LONGEST_NAME,
+    MOST_CLAIMS,
+    Heartbeat,
+    HeartbeatReader,
+    claims_that_fit,
+)
 from tests.wire import values as v
 
 KEY = b"ServerA"
@@ -78,8 +88,44 @@ def test_what_is_remembered_is_bounded() -> None:
     value = encode_presence("ServerA", "replica", 1, 2)
     for n in range(40_000):
         reader.read(b"%d" % n, value)
-    assert 0 < len(reader._known) <= 1 << 14
+    assert 0 < len(reader._known) <= 1 << 13
     reader = HeartbeatReader()
     reader.read(b"x" * 100_000, value)
-    reader.read(b"x", encode_presence("S" * 10_000, "replica", 1, 2))
+    reader.read(b"x", encode_presence("S" * 1_000, "replica", 1, 2))
+    reader.read(b"y", encode_presence("S", "replica", 1, 2, [Claim("", True, 0)] * 17))
     assert not reader._known
+
+
+# --- claims of a catalog that may contain anything ------------------------------------------------
+
+GUID = "01234567-89ab-cdef-0123-456789abcdef"
+LAST = 2**63 - 1
+
+
+def with_claims(claims: Iterable[Claim]) -> bytes:
+    """Return the largest heartbeat that a writer can make of such claims."""
+    name = "\U0001f4a3" * LONGEST_NAME
+    return encode_presence(name, name, LAST, LAST, claims_that_fit(claims), 60)
+
+
+def test_a_heartbeat_has_room_for_the_claims_of_a_thousand_databases() -> None:
+    claims = tuple(Claim(GUID, True, LAST) for _ in range(MOST_CLAIMS))
+    assert claims_that_fit(claims) == claims
+    assert claims_in(decode_presence(with_claims(claims))) == claims
+
+
+@pytest.mark.parametrize(
+    ("broker", "count"), [("", 330_000), (GUID, 20_000), ("x" * 1_024, 20_000), ("é" * 1_024, 99)]
+)
+def test_claims_without_end_are_left_out(broker: str, count: int) -> None:
+    """Whatever a catalog contains, its readers can read the heartbeats."""
+    claims = claims_that_fit(Claim(broker, True, 1) for _ in range(count))
+    value = with_claims(claims)
+    assert len(value) <= LARGEST_HEARTBEAT
+    assert claims_in(decode_presence(value)) == claims
+    assert 25 < len(claims) <= MOST_CLAIMS
+
+
+def test_a_broker_id_that_is_too_long_leaves_room_for_others() -> None:
+    good, long = Claim(GUID, True, 1), Claim("x" * (LONGEST_NAME + 1), True, 1)
+    assert claims_that_fit([long, good, Claim("x" * 1_000_000, True, 1), good]) == (good, good)

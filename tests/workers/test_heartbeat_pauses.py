@@ -142,8 +142,9 @@ def test_who_is_asked_about_late_was_heard_when_it_was_read(
 def test_a_small_heartbeat_is_forgotten_when_a_large_one_came(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The large one was decoded at once, so the small one is older."""
+    """The large one of an instance was decoded at once, so the small one is older."""
     heartbeats, claims = Heartbeats("Me", "me", KafkaClock()), [Claim("x" * 100, True, 1)] * 9
+    heartbeats.expect(["You"], 1)
     read_by_turns(heartbeats, range(100, 104), "Me", "You")
     value = encode_presence("You", "r", 1_000, NOW, claims)
     read_by_turns(heartbeats, range(104, 106), "Me")
@@ -187,7 +188,7 @@ def test_claims_are_known_of_a_name_that_is_asked_about_late() -> None:
 @pytest.mark.parametrize(("names", "period"), [(150, 1.0), (200, 1.0), (400, 2.0), (1_000, 5.0)])
 def test_the_period_counts_names_that_nobody_has_asked_about(names: int, period: float) -> None:
     heartbeats = Heartbeats("Name0", "me", KafkaClock())
-    heartbeats.instances = names
+    heartbeats.expect((), names)
     read_by_turns(heartbeats, range(100, 102), *(f"Name{number}" for number in range(names)))
     assert {heartbeats.period for _ in range(25)} == {period}
 
@@ -195,31 +196,19 @@ def test_the_period_counts_names_that_nobody_has_asked_about(names: int, period:
 def test_names_that_the_catalog_cannot_have_are_no_reason_to_write_less_often() -> None:
     """Whoever may write heartbeats may write 12,500 names; three instances have 48 at most."""
     heartbeats = Heartbeats("Name0", "me", KafkaClock())
-    heartbeats.instances = 3
+    heartbeats.expect((), 3)
     read_by_turns(heartbeats, range(100, 102), *(f"Name{number}" for number in range(12_500)))
     assert {heartbeats.period for _ in range(25)} == {1.0}
 
 
 def test_names_that_are_gone_are_no_reason_to_write_less_often() -> None:
     heartbeats = Heartbeats("Me", "me", KafkaClock())
-    heartbeats.instances = 500
+    heartbeats.expect((), 500)
     read_by_turns(heartbeats, [100], "Me", *(f"Gone{number}" for number in range(500)))
     assert heartbeats.period == 3
     newest = heartbeat("Me", 20_000)
     heartbeats.read(newest, 120.0)
     assert [heartbeats.period for _ in range(10)][-1] == 1
-
-
-def test_a_large_record_is_decoded_and_not_kept(caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever writes junk into the topic must not fill the memory of all who read it."""
-    heartbeats = Heartbeats("Me", "me", KafkaClock())
-    for key, value in ((b"x" * 1_000, b"junk"), (b"x", b"junk" * 1_000), (None, b"junk")):
-        heartbeats.read(Message(key=key, value=value, timestamp=(2, NOW)), 100.0)
-    assert len(caplog.messages) == 3
-    for number in range(10_001):
-        key = str(number).encode()
-        heartbeats.read(Message(key=key, value=b"junk", timestamp=(2, NOW)), 100.0)
-    assert len(caplog.messages) > 10_000
 
 
 # --- with Kafka -----------------------------------------------------------------------------------

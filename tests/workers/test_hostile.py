@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pkgutil
 import uuid
 from collections.abc import Callable, Iterator
@@ -12,9 +13,10 @@ from typing import Any
 import pytest
 
 from streams.errors import Number
-from streams.kafka import KafkaError, deploy
+from streams.kafka import KafkaError, deploy, read_catalog
+from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.node import Forwarder, Record
-from streams.protocol import Ack, Command, CommandKind, Flag
+from streams.protocol import Ack, Claim, Command, CommandKind, Flag
 from streams.wire import encode_catalog_object, encode_presence
 from streams.wire.describe import Description
 from streams.wire.frame_headers import encode_header, encode_journey, encode_parties
@@ -22,6 +24,7 @@ from streams.wire.packing import pack_long
 from streams.wire.records import ack_record, command_record, message_record
 from tests.running import System, eventually, running
 from tests.workers.raw_produce import produce_raw
+from tests.workers.rig import pause
 from tests.workers.rubbish import UNKNOWN, Raw, header, journey, now, parties, rubbish
 
 AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
@@ -519,3 +522,43 @@ def test_rubbish_in_the_catalog_leaves_the_last_good_version_in_place(system: Sy
     instances = {**system.topology.instances, "ServerA": changed}
     deploy(system.cluster, replace(system.topology, instances=instances))
     flows(system)
+
+
+@pytest.mark.long
+def test_hostile_heartbeats_and_announcements_end_nothing(kafka: str, unique: str) -> None:
+    """Each announced schema makes all heartbeats of the cluster longer, after a restart as well."""
+    with running(kafka, unique, "two_brokers") as hit:
+        topics, claim = hit.cluster.topics, Claim("", True, 0)
+        names = ("ServerA", "ServerB", "ServerA/endpoint/0", "x" * 1_000, "x" * 16_000)
+        beats = [
+            (name.encode(), encode_presence(name, "x" * long, 7, now(), [claim] * claims, 60.0), [])
+            for name in names
+            for claims in (0, 10, 310_000)
+            for long in (1, 16_000)
+        ]
+        odd = [(b"ServerB", value, []) for value in (None, b"", b"\xc3\x01", bytes(900_000))]
+        headers = [("sb-schemas", bytes(900_000)), ("sb-ingress", b"[" * 50_000)]
+        inject(hit, topics.presence, [*beats, *odd, (b"ServerB", beats[0][1], headers)])
+        flows(hit)
+        body = '{"namespace": "hopline.envelope"}'
+        forged = {f"//schema/Forged.{number:016x}": body for number in range(130_000)}
+        state = read_catalog(hit.cluster)
+        number = state.version + 1
+        closing = {"number": number, "hash": hash_of({**state.objects, **forged})}
+        records: list[Raw] = [
+            (key.encode(), encode_catalog_object(number, text), []) for key, text in forged.items()
+        ]
+        version = encode_catalog_object(number, json.dumps(closing))
+        inject(hit, topics.catalog, [*records, (VERSION_KEY.encode(), version, [])])
+
+        def is_used() -> bool:
+            hit.check()
+            return {worker.process.catalog_version for worker in hit.workers} == {number} or pause()
+
+        eventually(is_used, "all processes use the version")
+        flows(hit)
+        for worker in list(hit.workers):
+            hit.workers.remove(worker)
+            worker.stop()
+        hit.start()
+        flows(hit)

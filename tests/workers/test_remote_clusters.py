@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from streams.kafka import Cluster, LostBrokers, create, size_of
 from streams.wire import Topics, encode_presence
-from streams.wire.evolution import ANNOUNCED
+from streams.wire.evolution import ADMITS, ANNOUNCED
+from streams.wire.heartbeats import Heartbeat, HeartbeatReader
 from streams.wire.specs import spec
 from streams.workers.control import remote_clusters
 from tests.workers.rig import HookedCluster, eventually, pause
@@ -85,6 +87,43 @@ def test_a_batch_without_end_is_skipped_and_reported(
         assert max(read) < remote_clusters._RECEIVED
         [line] = [r.getMessage() for r in caplog.records if "is skipped" in r.getMessage()]
         assert line.startswith(f"the cluster there: a batch in {there.topics.presence} has more ")
+        assert watch._thread.is_alive()
+    finally:
+        watch.stop()
+
+
+def test_a_heartbeat_that_cannot_be_read_ends_nothing(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No matter what reading it raises."""
+    read = HeartbeatReader.read
+
+    def fail(self: HeartbeatReader, key: Any, value: bytes | None) -> Heartbeat:
+        if value == b"odd":
+            raise ZeroDivisionError("content of the record")
+        return read(self, key, value)
+
+    monkeypatch.setattr(HeartbeatReader, "read", fail)
+    there = Cluster(kafka, Topics(unique))
+    create(there, [spec(there.topics.presence, "presence")])
+    watch = remote_clusters._Watch("there", there, {"B"})
+    producer, numbers = there.producer(), iter(range(10_000))
+
+    def read_heartbeat() -> bool:
+        headers = {ADMITS: json.dumps(["x" * 20_000])}
+        producer.produce(there.topics.presence, key="B", value=b"odd")
+        value = encode_presence("B", "hostile", 1, 1)
+        producer.produce(there.topics.presence, key="B", value=value, headers=headers)
+        value = encode_presence("B", "r", next(numbers), 1)
+        producer.produce(there.topics.presence, key="B", value=value)
+        producer.flush(5)
+        return "is skipped: ZeroDivisionError" in caplog.text and watch.presence._count != {}
+
+    try:
+        eventually(lambda: read_heartbeat() or pause(), "it is heard behind the odd one")
+        assert watch.presence._count["B"][0] == "r"
+        assert "is skipped: sb-ingress: 20,004 bytes, at most 16,384" in caplog.text
+        assert "content of the record" not in caplog.text
         assert watch._thread.is_alive()
     finally:
         watch.stop()

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from streams.node.liveness.slot_owners import MANY
+from streams.node.liveness.slot_owners import MANY, Keeps, displaced, keeps_none, next_removal
 from streams.protocol import LONGEST_PERIOD
 
 SILENCE = 5.0
@@ -42,11 +42,13 @@ def period_of(names: int) -> float:
 class Presence:
     """Heartbeats as one reader saw them; every ``at`` is the reader's monotonic clock in seconds.
 
-    ``own`` is the name under which the reader itself writes; ``since`` is its start.
+    ``own`` is the name under which the reader itself writes; ``since`` is its start. The names that
+    ``keeps`` keeps are removed only when they are silent.
     """
 
     own: str
     since: float
+    keeps: Keeps = keeps_none
     _clock: float = 0.0
     _own_at: float | None = None
     _own_period: float = 1.0
@@ -94,18 +96,22 @@ class Presence:
             self._forget()
         return instance == self.own
 
-    def knows(self, instance: str) -> bool:
-        """Tell whether an instance has sent a heartbeat recently."""
-        return instance in self._changed
-
     def _forget(self) -> None:
         """Remove names unreachable for twice the limit, as if they had never existed."""
         for instance, at in list(self._changed.items()):
             silence = SILENCE * self._periods.get(instance, 1.0)
             if instance != self.own and self._clock - at >= 2 * silence:
-                del self._changed[instance], self._count[instance]
-                self._periods.pop(instance, None)
-        self._forget_from = max(MANY, 2 * len(self._changed))
+                self._remove(instance)
+        for instance in displaced(self._changed, self._is_needed):
+            self._remove(instance)
+        self._forget_from = next_removal(len(self._changed))
+
+    def _is_needed(self, instance: str) -> bool:
+        return instance == self.own or self.keeps(instance)
+
+    def _remove(self, instance: str) -> None:
+        del self._changed[instance], self._count[instance]
+        self._periods.pop(instance, None)
 
     def end_read(self, at: float) -> None:
         """Note that the topic was read to its end."""

@@ -8,7 +8,7 @@ worker in turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -23,6 +23,35 @@ MANY = 1_000
 
 Any client with write access to ``presence`` may write any number of names.
 """
+MOST_NAMES = 1 << 14
+"""Maximum number of names besides those that the reader needs, even if all send heartbeats.
+
+With 12,000 names, heartbeats have their longest period.
+"""
+
+Keeps = Callable[[str], bool]
+"""Tell whether the reader needs a name, so that no number of other names displaces it."""
+
+
+def keeps_none(_: str) -> bool:
+    """Keep no name in particular."""
+    return False
+
+
+def displaced(seen_at: Mapping[str, float], keeps: Keeps) -> list[str]:
+    """Return the names to remove if there are too many: a quarter, the oldest ones.
+
+    ``seen_at``: when the last heartbeat of each name was read.
+    """
+    excess = len(seen_at) - MOST_NAMES * 3 // 4
+    if excess <= 0:
+        return []
+    return sorted((name for name in seen_at if not keeps(name)), key=seen_at.__getitem__)[:excess]
+
+
+def next_removal(names: int) -> int:
+    """Return the number of names above which names are removed again; ``names`` were left."""
+    return max(MANY, min(2 * names, MOST_NAMES), names + names // 4)
 
 
 class SlotState(Enum):
@@ -45,12 +74,16 @@ class _Heartbeat(NamedTuple):
 class SlotOwners:
     """The last heartbeat of each slot; ``own`` is the reader's own replica.
 
+    Any client may use that replica, too, so the reader's own slots must be among the names that
+    ``keeps`` keeps.
+
     One thread updates this object; any thread may read it. Times are epoch milliseconds by Kafka's
     clock, taken from the newest heartbeat of any name, because no other clock may decide which
     processes are alive.
     """
 
     own: str
+    keeps: Keeps = keeps_none
     _last: dict[str, _Heartbeat] = field(default_factory=dict)
     _mine: dict[str, _Heartbeat] = field(default_factory=dict)
     _other: dict[str, _Heartbeat] = field(default_factory=dict)
@@ -84,9 +117,16 @@ class SlotOwners:
         """Remove silent names; their slots remain free, because an unknown slot counts as free."""
         for slot, heartbeat in list(self._last.items()):
             if slot not in self._mine and self._newest - heartbeat.appended >= heartbeat.fresh:
-                del self._last[slot]
-                self._other.pop(slot, None)
-        self._forget_from = max(MANY, 2 * len(self._last))
+                self._remove(slot)
+        seen_at = {slot: heartbeat.appended for slot, heartbeat in self._last.items()}
+        for slot in displaced(seen_at, self.keeps):
+            self._remove(slot)
+        self._forget_from = next_removal(len(self._last))
+
+    def _remove(self, slot: str) -> None:
+        del self._last[slot]
+        self._mine.pop(slot, None)
+        self._other.pop(slot, None)
 
     def time(self, appended: int) -> None:
         """Note when a heartbeat of any name was appended."""

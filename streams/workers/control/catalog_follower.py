@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 
 from streams.kafka import CatalogState, Message
 from streams.node import CatalogView, catalog_of
@@ -31,6 +32,11 @@ class CatalogFollower:
         return self._state.error
 
     @property
+    def instances(self) -> Collection[str]:
+        """Return the names of the instances; none without a view."""
+        return () if self.view is None else self.view.instances
+
+    @property
     def homes(self) -> int:
         """Return the number of instances and mirrored databases; 0 without a view."""
         return 0 if self.view is None else len(self.view.instances) + len(self.view.mirrors)
@@ -51,8 +57,9 @@ class CatalogFollower:
         state = self._state
         assert state.topology is not None
         try:
-            self.view = catalog_of(state.topology, state.version)
+            view = catalog_of(state.topology, state.version)
             self.announced = {ANNOUNCED: announcement(state.objects)}
+            self.view = view
         except Exception as error:  # the objects contradict each other
             state.error = f"version {state.version}: {error!r}"
             return False

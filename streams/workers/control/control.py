@@ -207,7 +207,6 @@ class Control:
             while not self._stop.is_set():
                 now = time.monotonic()
                 if not self._schedule.due_in(now):
-                    self._heartbeats.instances = self._catalog.homes
                     self._schedule.period = self._heartbeats.period
                 writer.take_answers(wait=self._schedule.write_due(now, self._write_heartbeat))
                 messages = consumer.take(min(0.2, self._schedule.due_in(now)))
@@ -253,6 +252,7 @@ class Control:
                 log.warning("control: %s", error)
         elif is_catalog:
             if self._catalog.read(message):
+                self._heartbeats.expect(self._catalog.instances, self._catalog.homes)
                 self._schedule.hurry()  # a pair's new principal reports its role at once
             self._consumer.catalog = (message.offset() or 0) + 1
             self._catalog_end.move(self._consumer.catalog)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Mapping, Sequence
 
-from streams.kafka import Cluster, KafkaError, Message, Producer
+from streams.kafka import Cluster, KafkaError, KafkaException, Message, Producer
 from streams.node import CatalogView, KafkaClock, claims_of
+from streams.protocol import Claim
 from streams.wire import encode_presence
-from streams.wire.evolution import ADMITS, admission
+from streams.wire.evolution import ADMITS, admission, read_admission
+from streams.wire.heartbeats import claims_that_fit
 from streams.workers.control.heartbeats import appended
+
+log = logging.getLogger("hopline.control")
 
 _ACKNOWLEDGED = 0.05
 """Seconds to wait for Kafka's acknowledgement of a heartbeat, which contains Kafka's time."""
@@ -22,6 +28,7 @@ class HeartbeatWriter:
 
     def __init__(self, cluster: Cluster, replica: str, clock: KafkaClock) -> None:
         self._topic, self._replica, self._clock = cluster.topics.presence, replica, clock
+        self._warned: set[tuple[str, str]] = set()
         self.producer: Producer = cluster.producer(
             linger_ms=0,
             batch_size=_BATCH,
@@ -38,17 +45,52 @@ class HeartbeatWriter:
         catalog: CatalogView | None,
         announced: dict[str, str | bytes | None],
     ) -> None:
-        """Write one heartbeat, without claims and admissions if there is no ``catalog``."""
+        """Write one heartbeat, without claims and admissions if there is no ``catalog``.
+
+        The catalog may contain anything, so what does not fit into a heartbeat is left out.
+        """
+        headers, claims = {**announced}, claims_of(catalog, name)
         entrances = catalog.ingress.get(name) if catalog is not None else None
-        headers = {**announced, ADMITS: admission(entrances)} if entrances else announced
-        now, claims = self._clock.now(time.monotonic()), claims_of(catalog, name)
-        self.producer.produce(
-            self._topic,
-            key=name,
-            value=encode_presence(name, self._replica, count, now, claims, period),
-            headers=headers,
-            on_delivery=self._delivered,
-        )
+        if entrances:
+            headers[ADMITS] = admitted = admission(entrances)
+            if len(read_admission(admitted)) < len(entrances):
+                self._warn(name, "it has no room for the names of all clusters that it reads from")
+        fitting = claims_that_fit(claims)
+        if len(fitting) < len(claims):
+            self._warn(name, "it has no room for all ownership claims")
+        if not self._produce(name, count, period, fitting, headers):
+            self._warn(name, "Kafka's client refuses its size, so claims and headers are left out")
+            self._produce(name, count, period, (), {})
+
+    def _produce(
+        self,
+        name: str,
+        count: int,
+        period: float,
+        claims: Sequence[Claim],
+        headers: Mapping[str, str | bytes | None],
+    ) -> bool:
+        """Write a heartbeat; return whether the client accepts its size."""
+        now = self._clock.now(time.monotonic())
+        try:
+            self.producer.produce(
+                self._topic,
+                key=name,
+                value=encode_presence(name, self._replica, count, now, claims, period),
+                headers=dict(headers),
+                on_delivery=self._delivered,
+            )
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                raise
+            return False
+        return True
+
+    def _warn(self, name: str, reason: str) -> None:
+        """Log a warning, but not again at every heartbeat."""
+        if (name, reason) not in self._warned:
+            self._warned.add((name, reason))
+            log.warning("the heartbeat of %s: %s", name, reason)
 
     def take_answers(self, *, wait: bool) -> None:
         """Process Kafka's responses so far; ``wait`` a moment for the first response."""

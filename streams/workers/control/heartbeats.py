@@ -4,6 +4,10 @@ One thread reads; any thread may call the queries. A process reads the heartbeat
 needs only the heartbeats of a few: its next hops, and its own slots. So a heartbeat is decoded only
 if its name was queried before (the name is *followed*). For every other name the last heartbeat is
 kept undecoded, and decoded on request.
+
+Any client with write access to ``presence`` may write any record under any key, so all that is kept
+is bounded. Only instances have claims and therefore large heartbeats, so a large heartbeat under
+any other name is ignored.
 """
 
 from __future__ import annotations
@@ -11,9 +15,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from streams.kafka import Message
-from streams.node import EACH_SECOND, MANY, SILENCE, KafkaClock, Presence, SlotOwners, period_of
+from streams.node import EACH_SECOND, SILENCE, KafkaClock, Presence, SlotOwners, period_of
 from streams.protocol import Claim
 from streams.wire import MalformedError
 from streams.wire.heartbeats import HeartbeatReader
@@ -44,39 +50,53 @@ _RECOUNT = 10
 """Number of own heartbeats after which the live names of a large cluster are counted again."""
 
 
+class _Record(NamedTuple):
+    """The needed parts of a record. The client's message would keep its headers in memory, too."""
+
+    key: bytes
+    value: bytes | None
+    appended: int
+    offset: int | None
+
+
 class Heartbeats:
     """The heartbeats that a process with this ``replica`` reads; ``own`` is a name that it uses."""
 
     def __init__(self, own: str, replica: str, clock: KafkaClock) -> None:
-        self._presence = Presence(own, time.monotonic())
+        self._presence = Presence(own, time.monotonic(), self._keeps)
         self._followed = {own.encode()}
-        self._unread: dict[bytes, tuple[Message, float, bool]] = {}
+        self._instances: frozenset[bytes] = frozenset()
+        self._unread: dict[bytes, tuple[_Record, float, bool]] = {}
         self._noting = threading.Lock()
         self._period, self._counted = 1.0, 0
-        self.instances = 0
-        """Number of instances in the catalog, including its mirrored databases."""
+        self._homes = 0
         self._clock = clock
         self._reader = HeartbeatReader()
         self._claims: dict[str, tuple[Claim, ...]] = {}
         self._window_at: float | None = None
         self._in_window, self._rate = 0, 0.0
         self.are_many = False
-        self._slot_owners = SlotOwners(replica)
+        self._slot_owners = SlotOwners(replica, self._keeps)
+
+    def expect(self, instances: Iterable[str], homes: int) -> None:
+        """Set the catalog's instances, and their number including mirrored databases."""
+        self._instances, self._homes = frozenset(name.encode() for name in instances), homes
 
     def read(self, message: Message, now: float) -> float | None:
         """Process a record; return the period of an own heartbeat, in seconds."""
         self._in_window += 1
         key = message.key()
-        if (
-            key in self._followed
-            or not isinstance(key, bytes)
-            or len(key) > _SMALL
-            or len(message) > _SMALL
-        ):
+        if not isinstance(key, bytes):
+            return None
+        is_large = len(key) > _SMALL or len(message) > _SMALL
+        if is_large and not self._is_kept(key):
+            return None
+        record = _Record(key, message.value(), appended(message), message.offset())
+        if is_large or key in self._followed:
             with self._noting:
-                self._unread.pop(key, None)  # type: ignore[arg-type]  # it is older
-                return self._note(message, now)
-        self._unread[key] = message, self._presence.clock, self._slot_owners.is_end_read
+                self._unread.pop(key, None)  # it is older
+                return self._note(record, now)
+        self._unread[key] = record, self._presence.clock, self._slot_owners.is_end_read
         if key in self._followed:  # another thread has queried the name since, perhaps in vain
             with self._noting:
                 self._note_unread(key)
@@ -101,25 +121,42 @@ class Heartbeats:
     def _note_unread(self, key: bytes) -> None:
         unread = self._unread.pop(key, None)
         if unread is not None:
-            message, clock, came = unread
-            self._note(message, 0.0, clock, came)
+            record, clock, came = unread
+            self._note(record, 0.0, clock, came)
 
     def _note(
-        self, message: Message, now: float, clock: float | None = None, came: bool | None = None
+        self, record: _Record, now: float, clock: float | None = None, came: bool | None = None
     ) -> float | None:
         try:
-            seen = self._reader.read(message.key(), message.value())
-        except MalformedError as error:
-            log.warning("presence: %s", error)
+            return self._note_heartbeat(record, now, clock, came)
+        except Exception as error:  # no record may end the thread that reads for all workers
+            log_skipped("presence", record.offset, error)
             return None
-        name, replica, count, period, claims = seen
-        self._slot_owners.seen(name, replica, count, appended(message), period, came=came)
+
+    def _note_heartbeat(
+        self, record: _Record, now: float, clock: float | None, came: bool | None
+    ) -> float | None:
+        name, replica, count, period, claims = self._reader.read(record.key, record.value)
+        if name.encode() != record.key:
+            raise MalformedError("its key is not its name")
+        self._slot_owners.seen(name, replica, count, record.appended, period, came=came)
         is_own = self._presence.seen(name, replica, count, now, period, clock=clock)
         if claims or name in self._claims:
-            self._claims[name] = claims
-            if len(self._claims) > MANY:
-                self._claims = {n: c for n, c in self._claims.items() if self._presence.knows(n)}
+            self._note_claims(name, claims)
         return period if is_own else None
+
+    def _note_claims(self, name: str, claims: tuple[Claim, ...]) -> None:
+        if self._keeps(name):
+            self._claims[name] = claims
+        if len(self._claims) > len(self._followed) + len(self._instances):  # of former instances
+            self._claims = {name: c for name, c in self._claims.items() if self._keeps(name)}
+
+    def _keeps(self, name: str) -> bool:
+        return self._is_kept(name.encode())
+
+    def _is_kept(self, key: bytes) -> bool:
+        """Return whether a process may need the claims of a name, which are always kept."""
+        return key in self._followed or key in self._instances
 
     def time(self, newest: Message, now: float) -> None:
         """Learn Kafka's clock from the last record."""
@@ -166,7 +203,7 @@ class Heartbeats:
             self._note_all()
             with self._noting:  # other threads may add a name by a query
                 living = self._slot_owners.living
-            self._period = period_of(min(living, NAMES_EACH * self.instances))
+            self._period = period_of(min(living, NAMES_EACH * self._homes))
             self._counted = 1
         else:
             self._counted += 1
@@ -192,3 +229,9 @@ class Heartbeats:
 def appended(message: Message) -> int:
     """Return the append time of a record of ``presence`` by the broker's clock, in epoch ms."""
     return message.timestamp()[1]
+
+
+def log_skipped(topic: str, offset: int | None, error: Exception) -> None:
+    """Log where a record is that could not be processed, without its content."""
+    reason = error if isinstance(error, MalformedError) else type(error).__name__
+    log.warning("%s: the record at offset %s is skipped: %s", topic, offset, reason)

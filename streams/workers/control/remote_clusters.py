@@ -32,11 +32,11 @@ from streams.node import CatalogView, FarPresence, KafkaClock
 from streams.protocol import Claim
 from streams.settings import Credentials
 from streams.topology import Cluster as Stated
-from streams.wire import MalformedError, Topics
+from streams.wire import Topics
 from streams.wire.evolution import ADMITS, ANNOUNCED, read_admission, read_announcement
 from streams.wire.heartbeats import HeartbeatReader
 from streams.wire.records import header_of
-from streams.workers.control.heartbeats import appended
+from streams.workers.control.heartbeats import appended, log_skipped
 
 log = logging.getLogger("hopline.control")
 
@@ -274,15 +274,17 @@ class _Watch:
         if is_at_end(consumer, self.cluster.topics.presence, position + 1):
             self.clock.end_read(now)  # with many writers, no fetch is empty
         try:
-            seen = self._reader.read(message.key(), message.value())
-            if seen.instance not in self.neighbours:
-                return
-            headers = headers_of(message)
-            announced = header_of(headers, ANNOUNCED)
-            admits = read_admission(header_of(headers, ADMITS))
-        except MalformedError as error:
-            log.warning("a heartbeat of the cluster %s cannot be read: %s", self._name, error)
+            self._note(message)
+        except Exception as error:  # no record may end the thread
+            log_skipped(f"presence of the cluster {self._name}", position, error)
+
+    def _note(self, message: Message) -> None:
+        seen = self._reader.read(message.key(), message.value())
+        if seen.instance not in self.neighbours:
             return
+        headers = headers_of(message)
+        announced = header_of(headers, ANNOUNCED)
+        admits = read_admission(header_of(headers, ADMITS))
         self.claims[seen.instance] = seen.claims
         if announced is not None:  # the worker has not read its catalog yet
             self.announced[seen.instance] = read_announcement(announced)
