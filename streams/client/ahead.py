@@ -9,12 +9,12 @@ received messages; the offset's metadata identifies the others.
 from __future__ import annotations
 
 import logging
-import time
 import uuid
 from collections.abc import Mapping
 from typing import Any
 
 from streams.client.begin import Beginning
+from streams.client.commits import Commits
 from streams.client.partition_ahead import HOLDER, Ahead, most_bytes
 from streams.client.read_errors import missing, permanent
 from streams.errors import HoplineError, SurroundingsError
@@ -30,7 +30,6 @@ from streams.kafka import (
     headers_of,
     note_of,
     size_of,
-    while_coordinator_moves,
 )
 from streams.node import Progress, ReadyQueue, ReadyRow
 from streams.node.queue import POISON
@@ -46,9 +45,7 @@ _FETCHED: Mapping[str, Any] = {"fetch_message_max_bytes": 65_536, "enable_partit
 _REPORTED = 100
 """Maximum number of errors of unreadable records kept to be raised; further errors are logged."""
 _PATIENCE = 30.0
-"""Seconds to read committed offsets, or to commit."""
-_AGAIN = 0.1
-"""Seconds until a commit is retried that failed because the group coordinator is moving."""
+"""Seconds to read committed offsets."""
 _SLICE = 1.0
 """Maximum seconds per poll; the error of an assignment is raised after the poll."""
 
@@ -80,6 +77,7 @@ class ReadAhead:
         self._health = ConsumerHealth(cluster)
         self._consumer = cluster.consumer(group, stats=self._health.report, **_FETCHED, **named)
         self._returning, self._is_dealt = Returning(cluster, group, member), False
+        self._commits, self._begun = Commits(self._consumer), dict[int, Progress]()
         self._join()
 
     def _join(self) -> None:
@@ -90,7 +88,8 @@ class ReadAhead:
     def close(self) -> None:
         """Leave the group."""
         self._leaving = True  # a partition assigned while leaving cannot read its offsets
-        self._consumer.close()
+        if not self._commits.is_stuck:  # closing would wait for the commit, possibly forever
+            self._consumer.close()
 
     @property
     def member(self) -> Any:
@@ -115,6 +114,7 @@ class ReadAhead:
             raise
         self._pace()
         first = self._consumer.poll(min(timeout, _SLICE))
+        self._commit_begun()
         if self._is_dealt and not self._is_held() and self._returning.finds_idle([self.topic]):
             if first is not None and first.error() is None:
                 first = None  # the record is read again
@@ -132,6 +132,7 @@ class ReadAhead:
                 break
             self._pace()
             first = self._consumer.poll(0)
+        self._commit_begun()
         if self._over is not None:
             raise self._over
 
@@ -155,7 +156,7 @@ class ReadAhead:
             return
         self.note(behind)
         try:
-            self._commit(behind)
+            self._commits.commit(self.offsets(behind))
         except KafkaException as error:
             raise SurroundingsError(
                 f"{self.topic}: received messages were not committed: {error.args[0].str()}.",
@@ -163,20 +164,9 @@ class ReadAhead:
             ) from error
         self.stored(behind)
 
-    def _commit(self, progress: Mapping[int, Progress]) -> None:
-        offsets = self.offsets(progress)
-        while_coordinator_moves(
-            lambda: self._commit_once(offsets), _PATIENCE, lambda: time.sleep(_AGAIN)
-        )
-
-    def _commit_once(self, offsets: list[TopicPartition]) -> None:
-        done = self._consumer.commit(offsets=offsets, asynchronous=False)
-        for place in done or ():
-            if place.error is not None:
-                raise KafkaException(place.error)
-
     def note(self, progress: Mapping[int, Progress]) -> None:
         """Record that the group receives, before it commits; raises AbortedError."""
+        self._commit_begun()
         stored = {n: self.partitions[n].stored for n in progress}
         took = [n for n, p in progress.items() if p.received != stored[n].received]
         self._beginning.note({n: stored[n].next for n in took})
@@ -257,7 +247,7 @@ class ReadAhead:
         self._is_dealt = True
         found: dict[int, Progress] = {}
         try:
-            found = {} if self._leaving else self._begun(partitions)
+            found = {} if self._leaving else self._find_progress(partitions)
         except HoplineError as error:
             self._over = error
         except KafkaException as error:
@@ -274,18 +264,32 @@ class ReadAhead:
             self.partitions[number] = Ahead(queue, stored)
         self._consumer.assign([TopicPartition(self.topic, n, p.next) for n, p in found.items()])
 
-    def _begun(self, partitions: list[TopicPartition]) -> dict[int, Progress]:
-        """Return the committed progress; commit the start position where there is none."""
+    def _find_progress(self, partitions: list[TopicPartition]) -> dict[int, Progress]:
+        """Return the committed progress, or the start position where there is none."""
         known = self._consumer.committed(partitions, timeout=_PATIENCE)
         at = self._beginning.positions({p.partition: p.offset for p in known})
         new = {p.partition: Progress(at[p.partition]) for p in known if at[p.partition] != p.offset}
-        if new:
-            self._commit(new)
+        self._begun |= new
         return {p.partition: Progress.decode(p.offset, note_of(p)) for p in known} | new
+
+    def _commit_begun(self) -> None:
+        """Commit the start positions where there was no offset, before anything is received."""
+        if not self._begun:
+            return
+        try:
+            self._commits.commit(self.offsets(self._begun))
+        except KafkaException as error:
+            self._over = SurroundingsError(
+                f"{self.topic}: the start position was not committed: {error.args[0].str()}.",
+                "Create a new reader.",
+            )
+            raise self._over from error
+        self._begun.clear()
 
     def _gone(self, _: Any, partitions: list[TopicPartition]) -> None:
         """Drop the buffered messages of revoked partitions; other members will read them again."""
         self._is_dealt = False  # until the group has reassigned the partitions
         for partition in partitions:
+            self._begun.pop(partition.partition, None)
             gone = self.partitions.pop(partition.partition, None)
             self.bereft = self.bereft or (gone is not None and gone.queue.holds(HOLDER))

@@ -18,7 +18,6 @@ from streams.kafka import (
     Consumer,
     KafkaException,
     Message,
-    StalledFetch,
     TopicPartition,
     demand_replicas,
     watermarks,
@@ -29,11 +28,15 @@ from streams.wire.commands import ResultRecord
 
 _TURN = 0.1
 """Seconds per poll, after which the other threads get their results and check their deadlines."""
+_SILENT = 15.0
+"""Seconds of polls without a record after which a new consumer is tried."""
 
 
 class Answers:
     """The results of one instance for one client, from the creation of this object on.
 
+    If results do not arrive, another consumer continues, in case this one has lost all brokers
+    (:mod:`streams.kafka.lost_brokers`) or no longer fetches (:mod:`streams.kafka.stalled_fetch`).
     Raises SurroundingsError if the instance is not applied, its topics have too few replicas, or
     Kafka does not respond.
     """
@@ -44,7 +47,7 @@ class Answers:
         # Report an instance that is not applied at once.
         partitions_of(cluster, self._topic, timeout=timeout)
         demand_replicas(cluster, cluster.topics.cmd(instance), timeout=timeout)
-        self._cluster, self._stalled = cluster, StalledFetch()
+        self._cluster, self._silent = cluster, 0.0
         self._consumer, self._next = self._listening(timeout)
         self._waiting: dict[uuid.UUID, ResultRecord | None] = {}
         self._changed = Condition()
@@ -69,7 +72,6 @@ class Answers:
         return self._cluster.consumer(
             f"{self._cluster.topics.prefix}reader",
             auto_offset_reset="earliest",
-            stats=self._stalled.report,
         )
 
     def close(self) -> None:
@@ -112,10 +114,10 @@ class Answers:
         message = None
         try:
             message = self._consumer.poll(timeout)
-            if message is None and self._stalled.find(self._consumer) is not None:
-                self._consumer.close()
-                self._consumer = self._made()
-                self._consumer.assign([TopicPartition(self._topic, 0, self._next)])
+            if message is None:
+                self._silent += timeout
+                if self._silent >= _SILENT:
+                    self._continue_anew()
         finally:
             with self._changed:
                 self._polled = False
@@ -123,12 +125,18 @@ class Answers:
                     self._take(message)
                 self._changed.notify_all()
 
+    def _continue_anew(self) -> None:
+        self._silent = 0.0
+        self._consumer.close()
+        self._consumer = self._made()
+        self._consumer.assign([TopicPartition(self._topic, 0, self._next)])
+
     def _take(self, message: Message) -> None:
         error = message.error()
         if error is not None:  # maybe transient: the client retries
             self.trouble = f": {error.str()}"
             return
-        self.trouble, self._next = "", (message.offset() or 0) + 1
+        self.trouble, self._silent, self._next = "", 0.0, (message.offset() or 0) + 1
         if message.key() == self._reply_to:
             try:
                 answer = decode_result(message.value())

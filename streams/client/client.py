@@ -18,7 +18,14 @@ from streams.client.answers import Answers
 from streams.client.conversation import Conversation, StatementError
 from streams.client.statements import Statements
 from streams.errors import SurroundingsError, UsageError
-from streams.kafka import Cluster, KafkaError, KafkaException, Message, partitions_of
+from streams.kafka import (
+    Cluster,
+    KafkaError,
+    KafkaException,
+    LostBrokers,
+    Message,
+    partitions_of,
+)
 from streams.prose import counted
 from streams.protocol import Command
 from streams.wire.partition import partition_of
@@ -28,15 +35,18 @@ log = logging.getLogger("hopline.client")
 
 _Reported = Callable[[KafkaError | None, Message], None]
 
+_SLICE = 1.0
+"""Maximum seconds per call of Kafka's client, between checks whether it has lost all brokers."""
+
 
 class Client(Statements):
     """Statements of one application; a context manager for any number of threads.
 
     Statements of one thread on a conversation keep their order. A statement waits for Kafka as long
-    as the client exists. If Kafka rejects a statement without ``wait``, every later statement
-    raises an error, and a new client is needed. ``timeout``: seconds to wait for Kafka and for the
-    result of a statement. Call
-    :meth:`close` when no other thread uses the client.
+    as the client exists. If Kafka rejects a statement without ``wait``, or Kafka's client has lost
+    all brokers (:mod:`streams.kafka.lost_brokers`), every later statement raises an error, and a
+    new client is needed. ``timeout``: seconds to wait for Kafka and for the result of a statement.
+    Call :meth:`close` when no other thread uses the client.
     """
 
     BEGIN_WAITS = True
@@ -51,6 +61,9 @@ class Client(Statements):
         # long outage, and deliver the younger statements after the outage.
         self._producer = cluster.producer(linger_ms=5, message_timeout_ms=0)
         self._refused, self._why = 0, ""
+        # The producer cannot be replaced: Kafka may have its unconfirmed statements or not, and
+        # applies a statement twice that is written twice.
+        self._lost_brokers, self._unconfirmed = LostBrokers(cluster), 0
         self._answers: dict[str, Answers] = {}
         self._lock, self._asking = threading.Lock(), threading.Lock()
 
@@ -103,7 +116,8 @@ class Client(Statements):
     ) -> None:
         """Send a statement; with ``wait`` raise StatementError if it is rejected.
 
-        Raises SurroundingsError if Kafka has rejected an earlier statement without ``wait``.
+        Raises SurroundingsError if Kafka has rejected an earlier statement without ``wait``, or
+        this client has lost all brokers.
         """
         timeout = self._timeout if timeout is None else timeout
         if wait:
@@ -116,7 +130,7 @@ class Client(Statements):
         deadline = time.monotonic() + timeout
 
         def meanwhile() -> None:
-            self._producer.poll(0)
+            self._serve()
             if failed:
                 raise _not_delivered(1, failed[0].str())
 
@@ -138,7 +152,7 @@ class Client(Statements):
         key, value, headers = command_record(command)
         topic, deadline = self._cluster.topics.cmd(instance), 0.0
         while True:
-            self._producer.poll(0)
+            self._serve()
             if self._refused:
                 raise self._incomplete()
             try:
@@ -166,14 +180,46 @@ class Client(Statements):
         An error of a statement with ``wait`` was already raised in its own thread.
         """
         timeout = self._timeout if timeout is None else timeout
-        left = self._producer.flush(timeout)
+        deadline = time.monotonic() + timeout
+        while True:
+            seconds = deadline - time.monotonic()
+            left = self._producer.flush(max(0.0, min(seconds, _SLICE)))
+            self._serve()
+            if not left or seconds <= _SLICE:
+                break
         if self._refused:
             raise self._incomplete(left)
         if left:
             raise _not_delivered(left, f"no answer within {timeout:.0f} s")
 
+    def _serve(self) -> None:
+        """Process the producer's reports; raise SurroundingsError if it has lost all brokers.
+
+        Another thread looks for lost brokers, because that takes some seconds while Kafka is away.
+        """
+        self._producer.poll(0)
+        if self._lost_brokers.is_due(is_well=not len(self._producer)):
+            threading.Thread(target=self._look, name="lost brokers", daemon=True).start()
+        if self._unconfirmed:
+            raise self._lost()
+
+    def _look(self) -> None:
+        if self._lost_brokers.are_lost(self._producer):
+            self._unconfirmed = len(self._producer)
+            self._producer.purge()  # nothing may take effect after the error
+
+    def _lost(self) -> SurroundingsError:
+        unconfirmed = counted(self._unconfirmed, "statement is", "statements are")
+        return SurroundingsError(
+            f"{unconfirmed} not confirmed by Kafka at {self._cluster.bootstrap}: it is up, but "
+            "this client has lost all brokers (librdkafka issue 5301).",
+            "Create a new client (or run the command again), because this one sends nothing more. "
+            "Some of the statements may have taken effect: 'hopline tail --conversation ID' shows "
+            "which.",
+        )
+
     def _reported(self, error: KafkaError | None, message: Message) -> None:
-        if error is None:
+        if error is None or self._unconfirmed:
             return
         with self._lock:
             if not self._refused:

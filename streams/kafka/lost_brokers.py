@@ -9,7 +9,7 @@ continue.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaException
@@ -60,18 +60,32 @@ class LostBrokers:
 
         The check occasionally takes some seconds, but not if ``is_well`` is set.
         """
+        return self.is_due(is_well) and self.are_lost(*clients)
+
+    def is_due(self, is_well: bool) -> bool:
+        """Return whether the clients have had no response for so long that they must be checked."""
         if is_well:
             self._look_at = None
             return False
-        now = self._clock()
-        if self._look_at is not None and now < self._look_at:
+        now, look_at = self._clock(), self._look_at
+        if look_at is not None and now < look_at:
             return False
-        asks, self._look_at = self._look_at is not None, now + _PATIENCE
+        self._look_at = now + _PATIENCE
+        return look_at is not None
+
+    def are_lost(self, *clients: Asking) -> bool:
+        """Check the clients, which takes some seconds if one of them gets no response.
+
+        They are asked again after the new client: Kafka may have returned in the meantime.
+        """
         return (
-            asks
-            and not all(_is_answered(client, **self._about) for client in clients)
+            not self._are_answered(clients)
             and _is_answered(self._cluster.admin())
+            and not self._are_answered(clients)
         )
+
+    def _are_answered(self, clients: Iterable[Asking]) -> bool:
+        return all(_is_answered(client, **self._about) for client in clients)
 
 
 def _is_answered(client: Asking, **about: Any) -> bool:

@@ -26,11 +26,12 @@ from streams.wire.records import queue_record
 from tests.command import hopline
 from tests.forgetting import forget
 from tests.running import System, eventually, running
+from tests.workers.rig import HookedCluster
 
 QUEUES = (
     "Forgotten", "Again", "Later", "Number", "Waiting", "Unread", "Undone", "Torn", "Both", "Two",
     "Anew", "Trimmed", "Slow", "Many", "Answering", "Kept",
-    "Command", "Strange", "Unreadable",
+    "Command", "Strange", "Unreadable", "Silent",
 )  # fmt: skip
 TOPOLOGY = """
 instances:
@@ -322,6 +323,28 @@ def test_without_the_topic_of_records_nothing_is_committed(system: System) -> No
     deploy(system.cluster, system.topology)
     with reading(system, "Kept") as receiver:
         assert take(receiver) == ["one"]
+
+
+def test_a_record_that_kafka_does_not_confirm_is_written_by_another_client_next_time(
+    system: System,
+) -> None:
+    """The client may have lost all brokers."""
+    producers: list[Any] = []
+
+    class Noting(HookedCluster):
+        def producer(self, **config: Any) -> Any:
+            producers.append(super().producer(**config))
+            return producers[-1]
+
+    hooked = Noting(system.cluster.bootstrap, system.cluster.topics, hooks={"flush": lambda *_: 1})
+    put(system, "Silent", "one")
+    with Receiver(hooked, *AT, "Silent", group_in(system, "readersSilent")) as receiver:
+        eventually(lambda: receiver.receive(1), "the message")
+        with pytest.raises(AbortedError, match="was not recorded: no answer"):
+            receiver.commit()
+        del hooked.hooks["flush"]
+        receiver.commit()
+    assert len(producers) == 2
 
 
 def test_the_record_says_who_has_received_what(system: System) -> None:

@@ -231,6 +231,7 @@ def test_closing_lets_the_broker_go_whatever_happens(kafka: str, unique: str) ->
         client.begin(*AT_A, *SERVICES)
         [answers] = hooked.consumers.values()
         hooked.hooks["flush"] = lambda *_: 1
+        client._timeout = 0.0
         with pytest.raises(SurroundingsError, match="1 statement did not reach Kafka"):
             client.close()
         with pytest.raises(RuntimeError, match="closed"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewPartitions
 
-from streams.client import Client, Conversation, Received, Receiver, StatementError, ahead
+from streams.client import Client, Conversation, Received, Receiver, StatementError, commits
 from streams.client.partition_ahead import READ_AHEAD, READ_AHEAD_BYTES
 from streams.errors import SurroundingsError
 from streams.kafka import (
@@ -31,7 +32,7 @@ from streams.wire.records import queue_record
 from tests.node.evidence import shows
 from tests.running import DEADLINE, System, eventually, running
 from tests.workers.raw_produce import produce_raw
-from tests.workers.rig import Hook, HookedCluster
+from tests.workers.rig import Hook, HookedCluster, pause
 
 QUEUES = (
     "Priority",
@@ -56,6 +57,9 @@ QUEUES = (
     "Large",
     "Whole",
     "Full",
+    "Stuck",
+    "Closing",
+    "Starting",
 )
 TOPOLOGY = """
 instances:
@@ -496,7 +500,7 @@ def test_a_commit_waits_for_a_coordinator_that_is_being_moved(
     system: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever way Kafka's client says so: of the whole commit, or of one partition."""
-    monkeypatch.setattr(ahead, "_AGAIN", 0.0)
+    monkeypatch.setattr(commits, "_AGAIN", 0.0)
     put(system, "Moved", (7, "x", 5))
     hooked = HookedCluster(system.cluster.bootstrap, system.cluster.topics)
     group = f"{system.cluster.topics.prefix}moved"
@@ -518,6 +522,77 @@ def test_a_commit_waits_for_a_coordinator_that_is_being_moved(
         assert next(answers, None) is None
     with Receiver(hooked, *AT, "Moved", group) as receiver:
         assert receiver.receive(0) == ()
+
+
+def test_a_commit_that_does_not_return_is_told_and_a_later_one_commits(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(system, "Stuck", (7, "x", 5), (8, "y", 5))
+    hooked = HookedCluster(system.cluster.bootstrap, system.cluster.topics)
+    group, returns = f"{system.cluster.topics.prefix}stuck", threading.Event()
+
+    def commit(method: Hook, *given: Any, **named: Any) -> Any:
+        returns.wait(DEADLINE)
+        return method(*given, **named)
+
+    with Receiver(hooked, *AT, "Stuck", group) as receiver:
+        take(receiver, group=uuid.UUID(int=7))
+        monkeypatch.setattr(commits, "PATIENCE", 0.1)
+        hooked.hooks["commit"] = commit
+        for _ in range(2):
+            with pytest.raises(SurroundingsError, match=r"not committed: no answer within 0\.1 s"):
+                receiver.commit()
+        hooked.hooks["commit"] = lambda method, **given: method(**given)
+        monkeypatch.setattr(commits, "PATIENCE", DEADLINE)
+        returns.set()
+        eventually(lambda: is_committed(receiver), "another commit is possible")
+    with Receiver(hooked, *AT, "Stuck", group) as receiver:
+        assert take(receiver, group=uuid.UUID(int=8))
+        assert receiver.receive(0, group=uuid.UUID(int=7)) == ()
+
+
+def test_a_start_position_that_cannot_be_committed_is_told(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(system, "Starting", (7, "x", 5))
+    hooked, returns = (
+        HookedCluster(system.cluster.bootstrap, system.cluster.topics),
+        threading.Event(),
+    )
+    hooked.hooks["commit"] = lambda *_, **__: returns.wait(DEADLINE)
+    monkeypatch.setattr(commits, "PATIENCE", 0.1)
+    group = f"{system.cluster.topics.prefix}starting"
+    with Receiver(hooked, *AT, "Starting", group, begin="beginning") as receiver:
+        for _ in range(2):
+            with pytest.raises(SurroundingsError, match=r"position was not committed: no answer"):
+                receiver.receive(DEADLINE)
+        returns.set()
+
+
+def is_committed(receiver: Receiver) -> bool:
+    try:
+        receiver.commit()
+    except SurroundingsError:
+        return pause()
+    return True
+
+
+def test_a_receiver_with_a_stuck_commit_does_not_wait_for_it_when_it_is_closed(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(system, "Closing", (7, "x", 5))
+    hooked = HookedCluster(system.cluster.bootstrap, system.cluster.topics)
+    group, returns, closed = f"{system.cluster.topics.prefix}closing", threading.Event(), []
+    receiver = Receiver(hooked, *AT, "Closing", group)
+    take(receiver)
+    hooked.hooks["commit"] = lambda *_, **__: returns.wait(DEADLINE)
+    monkeypatch.setattr(commits, "PATIENCE", 0.1)
+    with pytest.raises(SurroundingsError, match="no answer"):
+        receiver.commit()
+    hooked.hooks["close"] = lambda method: closed.append(method.__self__)
+    receiver.close()
+    assert hooked.consumers[group] not in closed
+    returns.set()
 
 
 # --- two members ---------------------------------------------------------------------------------

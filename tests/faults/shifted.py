@@ -15,7 +15,7 @@ from pathlib import Path
 
 from streams.cli import main
 from streams.kafka import Message
-from streams.workers.control import heartbeat_writer, heartbeats, remote_clusters
+from streams.workers.control import heartbeat_writer, heartbeats, remote_watch
 
 _LAYOUT = struct.Struct("<qq")
 
@@ -55,7 +55,7 @@ def shift(path: Path) -> None:
 
     time.time_ns = now
     time.time = lambda: now() / 1e9
-    for module in (heartbeat_writer, remote_clusters, heartbeats):
+    for module in (heartbeat_writer, remote_watch, heartbeats):
         module.appended = appended  # type: ignore[attr-defined]
 
 

@@ -98,6 +98,20 @@ def test_nothing_is_told_of_a_client_that_waits_or_is_well() -> None:
     assert (watched.client.asked, watched.kafka.asked) == (2, 0)
 
 
+def test_a_client_that_answers_after_the_new_client_is_well() -> None:
+    """Kafka has returned during the check, and the client needs a moment to connect."""
+
+    class Returned(Client):
+        def list_topics(self, topic: str = "", *, timeout: float) -> Any:
+            watched.client.brokers = 1
+            return super().list_topics(topic, timeout=timeout)
+
+    watched = Watched(Returned(), Client(brokers=0))
+    for _ in range(2):
+        watched.after(15)
+    assert (watched.client.asked, watched.kafka.asked) == (2, 1)
+
+
 def test_a_client_is_asked_about_one_topic_if_it_accepts_only_small_responses() -> None:
     """The new client has no such limit, and might create the topic."""
     kafka, client, now = Client(), Client(brokers=0), [0.0]
@@ -105,7 +119,7 @@ def test_a_client_is_asked_about_one_topic_if_it_accepts_only_small_responses() 
     for _ in range(2):
         found = lost.finds(False, client)
         now[0] += 15
-    assert (found, client.about, kafka.about) == (True, ["presence"], [""])
+    assert (found, client.about, kafka.about) == (True, ["presence"] * 2, [""])
 
 
 @pytest.fixture

@@ -130,6 +130,40 @@ def test_a_leader_that_is_away_says_nothing() -> None:
     assert [watched.after(10), watched.after(10)] == [None, PLACE]
 
 
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "[" * 100_000,
+        "1" * 10_000,
+        '{"topics": 1}',
+        '{"topics": {"in": {}}}',
+        '{"topics": {"in": {"partitions": {"zero": {"next_offset": 1, "fetch_state": ""}}}}}',
+        '{"topics": {"in": {"partitions": {"0": {"next_offset": 1e999, "fetch_state": ""}}}}}',
+        '{"brokers": {"a"b:9092/1": {}}, "topics": {}}',
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_report_that_cannot_be_read_is_ignored_and_logged_once(
+    rubbish: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched = quiet(Watched())
+    for _ in range(2):
+        watched.stalled.report(rubbish)
+    assert [r.name for r in caplog.records] == ["hopline.kafka"]
+    assert watched.after(10) == PLACE, "from the reports that can be read"
+
+
+def test_a_report_is_ignored_if_another_reader_cannot_read_it() -> None:
+    def unreadable(_: dict[str, Any]) -> None:
+        raise KeyError("rx_bytes")
+
+    StalledFetch(unreadable).report('{"topics": {}}')
+
+
 # --- with Kafka's client -------------------------------------------------------------------------
 
 

@@ -10,8 +10,11 @@ from click.testing import CliRunner
 
 from streams.cli import main
 from streams.client import Client, Conversation
+from streams.errors import SurroundingsError
+from streams.kafka import Cluster, lost_brokers
 from streams.live.traffic import Load, bodies, drive, due_times, quantile
-from tests.running import running
+from tests.running import DEADLINE, running
+from tests.workers.rig import pause
 
 PLACE = ("ServerA", "DatabaseA", "InitiatorService", "TargetService")
 
@@ -119,6 +122,23 @@ def test_it_arrives(kafka: str, unique: str) -> None:
         assert sum(len(m.body) for m in received if not m.ends_dialog) == answer["bytes"]
         text = CliRunner().invoke(main, [*words, "--duration", "100ms", *system.options])
         assert text.stdout.startswith("10 messages (4,000 bytes) in 10 dialogs, 10 ended\n")
+
+
+def test_it_ends_with_an_error_if_its_client_has_lost_all_brokers(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lost_brokers, "_PATIENCE", 0.1)
+    monkeypatch.setattr(lost_brokers, "_TIMEOUT", 1.0)
+    lost = Cluster("127.0.0.1:1").producer(message_timeout_ms=0)
+    with running(kafka, unique, "two_brokers") as system:
+        client = system.client()
+
+        def lose(_: float) -> None:
+            client._producer = lost
+            pause()
+
+        with pytest.raises(SurroundingsError, match="this client has lost all brokers"):
+            drive(Load(*PLACE, rate=20, duration=DEADLINE), client, sleep=lose)
 
 
 @pytest.mark.long

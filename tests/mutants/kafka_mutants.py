@@ -571,6 +571,20 @@ MUTANTS = (
     ),
     # --- slots, and Kafka's clients
     KafkaMutant(
+        "take a client for lost while Kafka returns",
+        "kafka/lost_brokers.py",
+        "            and not self._are_answered(clients)\n",
+        "",
+        "kafka/test_lost_brokers.py",
+    ),
+    KafkaMutant(
+        "fail for statistics that cannot be read",
+        "kafka/stalled_fetch.py",
+        "        except Exception as error:\n",
+        "        except ValueError as error:\n",
+        "kafka/test_stalled_fetch.py",
+    ),
+    KafkaMutant(
         "begin anew where another works",
         _SLOT,
         "        return not owners.has_rival(name)\n",
@@ -656,6 +670,20 @@ MUTANTS = (
         "kafka/test_transactor.py",
     ),
     # --- other clusters
+    KafkaMutant(
+        "watch another cluster no more after an error",
+        "workers/control/remote_watch.py",
+        "                self._stop.wait(_RETRY)\n",
+        "                return\n",
+        "workers/test_remote_clusters.py",
+    ),
+    KafkaMutant(
+        "keep to oneself that another cluster is not watched",
+        "workers/control/remote_clusters.py",
+        "for watch in list(self._watches.values()) if watch.failure)",
+        "for watch in ())",
+        "workers/test_remote_clusters.py",
+    ),
     KafkaMutant(
         "take what another cluster wrote for one's own",
         _PROCESSOR,

@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from streams.kafka import Cluster, LostBrokers, create, size_of
+from streams.node import KafkaClock
+from streams.settings import NO_CREDENTIALS
 from streams.wire import Topics, encode_presence
 from streams.wire.evolution import ADMITS, ANNOUNCED
 from streams.wire.heartbeats import Heartbeat, HeartbeatReader
 from streams.wire.specs import spec
-from streams.workers.control import remote_clusters
+from streams.workers.control import RemoteClusters, remote_watch
+from streams.workers.control.remote_watch import RemoteWatch
 from tests.workers.rig import HookedCluster, eventually, pause
 
 
@@ -21,8 +24,8 @@ def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
     kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Workers here may have been started long before anybody applied anything there."""
-    monkeypatch.setattr(remote_clusters, "_AGAIN", 0.1)
-    monkeypatch.setattr(remote_clusters, "_LONGEST", 0.2)
+    monkeypatch.setattr(remote_watch, "_AGAIN", 0.1)
+    monkeypatch.setattr(remote_watch, "_LONGEST", 0.2)
     asked: list[Any] = []
 
     def assign(method: Any, where: Any) -> None:
@@ -30,7 +33,7 @@ def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
         method(where)
 
     there = HookedCluster(kafka, Topics(unique), hooks={"assign": assign})
-    watch = remote_clusters._Watch("there", there, {"B"})
+    watch = RemoteWatch("there", there, {"B"})
     try:
         eventually(lambda: len(asked) > 5 or pause(), "it asks again and again")
         topic = there.topics.presence
@@ -62,7 +65,7 @@ def test_a_batch_without_end_is_skipped_and_reported(
     properties = {"message.max.bytes": "2000000", "fetch.max.bytes": "60000000"}
     there = Cluster(kafka, Topics(unique), properties)
     create(there, [spec(there.topics.presence, "presence")])
-    watch, read = remote_clusters._Watch("there", there, {"B"}), list[int]()
+    watch, read = RemoteWatch("there", there, {"B"}), list[int]()
     note = watch._read
     watch._read = lambda message, consumer: (  # type: ignore[method-assign]
         read.append(size_of(message)),
@@ -78,13 +81,13 @@ def test_a_batch_without_end_is_skipped_and_reported(
 
     try:
         eventually(lambda: heard(1), "it is heard")
-        large = os.urandom(remote_clusters._RECEIVED + 1)
+        large = os.urandom(remote_watch._RECEIVED + 1)
         parts = {"headers": {"large": large}} if header else {"value": large}
         producer.produce(there.topics.presence, key="B", **parts)
         producer.flush(5)
         eventually(lambda: "is skipped" in caplog.text or pause(), "the log")
         eventually(lambda: heard(2), "it is heard again")
-        assert max(read) < remote_clusters._RECEIVED
+        assert max(read) < remote_watch._RECEIVED
         [line] = [r.getMessage() for r in caplog.records if "is skipped" in r.getMessage()]
         assert line.startswith(f"the cluster there: a batch in {there.topics.presence} has more ")
         assert watch._thread.is_alive()
@@ -142,7 +145,7 @@ def test_a_client_that_has_forgotten_the_cluster_is_replaced(
         return is_well and len(consumers) == 1
 
     monkeypatch.setattr(LostBrokers, "finds", finds)
-    watch = remote_clusters._Watch("there", there, {"B"})
+    watch = RemoteWatch("there", there, {"B"})
     producer = there.producer()
 
     def read_heartbeat() -> bool:
@@ -156,3 +159,52 @@ def test_a_client_that_has_forgotten_the_cluster_is_replaced(
         assert len(consumers) == 2
     finally:
         watch.stop()
+
+
+@pytest.mark.parametrize("fails", ["consumer", "poll"])
+def test_a_watch_that_fails_is_reported_and_starts_again(
+    kafka: str,
+    unique: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    fails: str,
+) -> None:
+    monkeypatch.setattr(remote_watch, "_RETRY", 0.01)
+    failures = list[int]()
+
+    def fail(method: Any, *given: Any, **named: Any) -> Any:
+        if is_broken:
+            failures.append(1)
+            raise RuntimeError("broken")
+        return method(*given, **named)
+
+    class Breaking(HookedCluster):
+        def consumer(self, group: str, **config: Any) -> Any:
+            made = super().consumer
+            return fail(made, group, **config) if fails == "consumer" else made(group, **config)
+
+    is_broken = True
+    there = Breaking(kafka, Topics(unique), hooks={"poll": fail} if fails == "poll" else {})
+    create(there, [spec(there.topics.presence, "presence")])
+    remote = RemoteClusters(there.topics, NO_CREDENTIALS, KafkaClock())
+    watch = remote._watches["there"] = RemoteWatch("there", there, {"B"})
+    producer = there.producer()
+
+    def read_heartbeat() -> bool:
+        value = encode_presence("B", "r", 1, 1)
+        producer.produce(there.topics.presence, key="B", value=value)
+        producer.flush(5)
+        return "B" in watch.claims or pause()
+
+    try:
+        eventually(lambda: len(failures) > 2 or pause(), "it fails again and again")
+        assert list(remote.failures()) == [
+            "The cluster there cannot be watched: RuntimeError('broken')."
+        ]
+        is_broken = False
+        eventually(read_heartbeat, "it is heard")
+        eventually(lambda: not list(remote.failures()) or pause(), "it is well")
+    finally:
+        watch.stop()
+    [line] = [r.getMessage() for r in caplog.records if r.name == "hopline.control"]
+    assert line == "the cluster there cannot be watched; retrying"

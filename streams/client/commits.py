@@ -1,0 +1,63 @@
+"""Commit offsets synchronously, with a deadline.
+
+Kafka's client has no deadline for a commit, and waits as long as the group's coordinator is away.
+"""
+
+from __future__ import annotations
+
+import time
+
+from streams.kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    OneAtATime,
+    TopicPartition,
+    while_coordinator_moves,
+)
+
+PATIENCE = 30.0
+"""Seconds to commit."""
+_AGAIN = 0.1
+"""Seconds until a commit is retried that failed because the group coordinator is moving."""
+
+
+class Commits:
+    """The commits of one consumer, one at a time; not for callbacks of the consumer.
+
+    While a callback runs, a commit of another thread does not return.
+    """
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer, self._calls = consumer, OneAtATime()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Return whether a commit is still waiting, so that the consumer must not be closed."""
+        return self._calls.is_busy
+
+    def commit(self, offsets: list[TopicPartition]) -> None:
+        """Commit; raise KafkaException if a partition is rejected, or Kafka does not respond.
+
+        A commit without a response may still take effect later. Until it has ended, no other commit
+        is made.
+        """
+        while_coordinator_moves(
+            lambda: self._commit_once(offsets), PATIENCE, lambda: time.sleep(_AGAIN)
+        )
+
+    def _commit_once(self, offsets: list[TopicPartition]) -> None:
+        done: list[TopicPartition] = []
+
+        def call() -> None:
+            done.extend(self._consumer.commit(offsets=offsets, asynchronous=False) or ())
+
+        made = self._calls.call(call, PATIENCE)
+        if not made and not self._calls.is_busy:  # an earlier call has ended meanwhile
+            made = self._calls.call(call, PATIENCE)
+        if not made:
+            why = f"no answer within {PATIENCE:g} s"
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, why))
+        for place in done:
+            if place.error is not None:
+                raise KafkaException(place.error)
