@@ -327,6 +327,42 @@ MUTANTS = (
         "workers/test_partitions.py",
         rule=2,
     ),
+    # --- the catalog
+    KafkaMutant(
+        "never read the catalog again",
+        "kafka/catalog.py",
+        'return self.refused not in ("", self._reread_for)',
+        "return False",
+        "workers/test_catalog.py client/test_queue_settings.py",
+    ),
+    KafkaMutant(
+        "read the catalog again and again",
+        "kafka/catalog.py",
+        'return self.refused not in ("", self._reread_for)',
+        'return self.refused != ""',
+        "workers/test_catalog.py client/test_queue_settings.py",
+    ),
+    KafkaMutant(
+        "end a wait for the catalog with a doubtful version",
+        "workers/control/catalog_follower.py",
+        "        if not self.is_doubtful:\n",
+        "        if True:\n",
+        "workers/test_catalog.py::test_a_doubtful_version_ends_no_wait",
+    ),
+    KafkaMutant(
+        "use the versions of a catalog that is being read again",
+        "workers/control/catalog_follower.py",
+        "            self._reread.read(message)\n            return False\n",
+        "            self._state = self._reread\n",
+        "workers/test_catalog.py::test_a_doubtful_version_ends_no_wait",
+    ),
+    KafkaMutant(
+        "let the monitor keep objects that were removed",
+        "monitor/look.py",
+        "        if self._catalog.is_doubtful:\n",
+        "        if False:\n",
+        "monitor/test_state.py::test_who_missed_a_removal_reads_the_catalog_again",
+    ),
     # --- what is read and written
     KafkaMutant(
         "apply a record wherever it lies",

@@ -51,14 +51,14 @@ class Control:
         self._woken = threading.Event()  # interrupts a pause between fetches
         self._ready = threading.Event()
         self._settled = threading.Event()  # ready, or failed
-        self._catalog = CatalogFollower()
-        self._clock = KafkaClock(_own_time() / 1000 - time.monotonic())
+        self._clock = KafkaClock(time.time_ns() / 10**9 - time.monotonic())
         self._heartbeats = Heartbeats(next(iter(names), ""), self._replica, self._clock)
         self.remote = RemoteClusters(cluster.topics, credentials, self._clock)
         self._failure: Exception | None = None
         self._newest: Message | None = None  # among the heartbeats that were read together
         topics, wake = cluster.topics, self._woken.set
         self._catalog_end = CatchUp(cluster, topics.catalog, timeout, wake)
+        self._catalog = CatalogFollower(self._catalog_end)
         self._presence_end = CatchUp(cluster, topics.presence, timeout, wake)
         self._thread = threading.Thread(target=self._guarded, name="control", daemon=True)
 
@@ -173,7 +173,7 @@ class Control:
     @property
     def skew(self) -> float:
         """Return the seconds by which the local clock is ahead of Kafka's."""
-        return (_own_time() - self.now()) / 1000
+        return (time.time_ns() // 10**6 - self.now()) / 1000
 
     def _ended(self) -> SurroundingsError:
         """Return the error that ended reading catalog and presence."""
@@ -214,6 +214,8 @@ class Control:
                 now = time.monotonic()
                 for message in messages:
                     self._take(message, now)
+                if self._catalog.begins_again():
+                    consumer.read_catalog_again()
                 at_end = self._look_for_end()
                 health.look(bool(messages), consumer.client, writer.producer)
                 if at_end:
@@ -226,10 +228,8 @@ class Control:
     def _write_heartbeat(self, name: str, count: int) -> None:
         # A stale version would claim a role that was lost, and retract the schemas that a newer
         # version has announced.
-        catalog, announced = self._catalog.view, self._catalog.announced
-        if not self._ready.is_set():
-            catalog, announced = None, {}
-        self._writer.write(name, count, self._schedule.period, catalog, announced)
+        known = (self._catalog.view, self._catalog.announced) if self.is_ready else (None, {})
+        self._writer.write(name, count, self._schedule.period, *known)
 
     def _pause(self) -> None:
         """Let heartbeats accumulate, unless a thread waits or a heartbeat of ours is due."""
@@ -252,10 +252,9 @@ class Control:
             else:
                 log.warning("control: %s", error)
         elif is_catalog:
+            self._consumer.catalog = (message.offset() or 0) + 1
             if self._catalog.read(message):
                 self._schedule.hurry()  # a pair's new principal reports its role at once
-            self._consumer.catalog = (message.offset() or 0) + 1
-            self._catalog_end.move(self._consumer.catalog)
         else:
             self._consumer.presence = (message.offset() or 0) + 1
             self._newest = message
@@ -280,17 +279,11 @@ class Control:
             self._consumer.presence = max(self._consumer.presence, position)
             self._heartbeats.end_read(time.monotonic())
             return
-        self._catalog_end.move(position)
-        if self._catalog.view is not None:
-            self._follow_remote(self._catalog.view)
+        if self._catalog.end_read(position):
+            self._schedule.hurry()
+        catalog = self._catalog.view
+        if catalog is not None and not self._catalog.is_doubtful:
+            if self._forwards and catalog is not self.remote.catalog:
+                self.remote.follow(catalog)
             self._ready.set()
             self._settled.set()
-
-    def _follow_remote(self, catalog: CatalogView) -> None:
-        """Follow other clusters by the newest catalog, because forwarders write there."""
-        if self._forwards and catalog is not self.remote.catalog:
-            self.remote.follow(catalog)
-
-
-def _own_time() -> int:
-    return time.time_ns() // 1_000_000
