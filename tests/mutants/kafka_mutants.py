@@ -29,6 +29,8 @@ _PARTITION = "workers/endpoint/partition.py"
 _ALLOWANCE = "workers/endpoint/allowance.py"
 _ASSIGNMENT = "workers/endpoint/assignment.py"
 _RESTORE = "workers/endpoint/restore.py"
+_STANDBY = "workers/endpoint/standby.py"
+_STALE = "workers/test_standby.py::test_a_stand_by_that_missed_a_deletion_reads_the_state_again"
 _INPUTS = "workers/endpoint/inputs.py"
 _OUTPUT = "workers/endpoint/output.py"
 _ROUNDS = "workers/endpoint/rounds.py"
@@ -326,6 +328,46 @@ MUTANTS = (
         "            if False:\n",
         "workers/test_partitions.py",
         rule=2,
+    ),
+    KafkaMutant(
+        "stand by with what was read before an absence",
+        _STANDBY,
+        "        if not warm[number].confirm():\n",
+        "        if not warm[number].confirm() and False:\n",
+        _STALE,
+        rule=4,
+    ),
+    KafkaMutant(
+        "confirm nothing while standing by",
+        _STANDBY,
+        "            self._confirm(assignment)\n",
+        "",
+        "workers/test_standby.py::test_what_is_read_all_the_time_stays_good",
+        rule=4,
+    ),
+    KafkaMutant(
+        "take over with what was read before an absence",
+        _ASSIGNMENT,
+        "        if not replay.is_complete:\n",
+        "        if False:\n",
+        _STALE,
+        rule=4,
+    ),
+    KafkaMutant(
+        "believe an end that was reached too late",
+        "workers/endpoint/completeness.py",
+        " and not self.is_doubtful(at):",
+        ":",
+        "workers/test_completeness.py",
+        rule=4,
+    ),
+    KafkaMutant(
+        "wait for no heartbeat that shows the time",
+        "workers/control/heartbeat_writer.py",
+        "        while self._acknowledged < since:\n",
+        "        while False:\n",
+        "workers/test_clock.py",
+        rule=4,
     ),
     # --- the catalog
     KafkaMutant(

@@ -170,6 +170,17 @@ class Control:
         """Return Kafka's time (epoch milliseconds), or the local time while Kafka's is unknown."""
         return self._clock.now(time.monotonic())
 
+    def confirm_time(self) -> None:
+        """Return when Kafka's time is known by a heartbeat that was written after this call.
+
+        Before that, it may lack a suspension, in which the machine's monotonic clock stands still.
+        Raises SurroundingsError if Kafka does not respond.
+        """
+        since = time.monotonic()
+        self._schedule.hurry()
+        self._woken.set()
+        self._writer.demand_acknowledged(since, self._timeout, self._stop)
+
     @property
     def skew(self) -> float:
         """Return the seconds by which the local clock is ahead of Kafka's."""
