@@ -111,7 +111,7 @@ def restore(cluster: Cluster, count: int) -> tuple[float, float, float]:
     with collecting_rarely():
         before, cpu, wall = resident(), time.process_time(), time.monotonic()
         topic = cluster.topics.dialog("SQL1")
-        replay = Replay(cluster, topic, 0, new_endpoint(), lambda _: None)
+        replay = Replay(cluster, topic, 0, new_endpoint(), lambda _: None, lambda: 0)
         aside = cluster.consumer("aside", isolation_level="read_uncommitted")
         replay.finish(watermarks(aside, topic, 0)[1])
         keep()

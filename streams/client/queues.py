@@ -13,7 +13,6 @@ from streams.kafka import (
     Consumer,
     ConsumerHealth,
     KafkaException,
-    Message,
     TopicPartition,
     UnusableCatalogError,
     change_for,
@@ -45,12 +44,18 @@ class QueueSettings:
         self._cluster, self._where = cluster, (instance, database, queue)
         self._state = CatalogState()
         self._least = 0
-        self._next = 0
-        for message in read_all(cluster, cluster.topics.catalog):
-            self._take(message)
+        self._next = self._read(self._state)
         self._settle()
         self._health = ConsumerHealth(cluster)
         self._consumer = self._follow()
+
+    def _read(self, state: CatalogState) -> int:
+        """Read the catalog from its start; return the offset at which to continue."""
+        position = 0
+        for message in read_all(self._cluster, self._cluster.topics.catalog):
+            state.read(message)
+            position = (message.offset() or 0) + 1
+        return position
 
     def _follow(self) -> Consumer:
         consumer = self._cluster.consumer(
@@ -59,24 +64,36 @@ class QueueSettings:
         consumer.assign([TopicPartition(self._cluster.topics.catalog, 0, self._next)])
         return consumer
 
-    def _take(self, message: Message) -> bool:
-        """Read a record of the catalog; return whether it completes a version."""
-        self._next = (message.offset() or 0) + 1
-        return self._state.read(message)
-
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close()
 
     def look(self) -> None:
-        """Read the catalog's new records; does not wait while Kafka is available."""
+        """Read the catalog's new records; does not wait while Kafka is available.
+
+        Waits for the whole catalog if removed objects may have been missed.
+        """
         batch = self._consumer.consume(1_000, 0)
         for message in batch:
-            if message.error() is None and self._take(message):
-                self._settle()
-        if self._health.finds(bool(batch), self._consumer):
-            self._consumer.close()
-            self._consumer = self._follow()
+            if message.error() is None:
+                self._next = (message.offset() or 0) + 1
+                if self._state.read(message):
+                    self._settle()
+        if self._state.is_doubtful:
+            self._read_again()
+        elif self._health.finds(bool(batch), self._consumer):
+            self._follow_anew()
+
+    def _read_again(self) -> None:
+        reread = CatalogState()
+        self._next = self._read(reread)
+        if self._state.replace(reread):
+            self._settle()
+        self._follow_anew()
+
+    def _follow_anew(self) -> None:
+        self._consumer.close()
+        self._consumer = self._follow()
 
     def _settle(self) -> None:
         if self._state.topology is not None and self._state.version >= self._least:

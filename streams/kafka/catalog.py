@@ -27,12 +27,37 @@ class CatalogState:
     """The catalog as read so far; ``topology`` belongs to ``version``, the last valid version.
 
     Schemas take effect at once, for the whole process; an additional schema is harmless.
+    ``refused`` is the hash of the last version record if other objects were read.
     """
 
     version: int = 0
     topology: Topology | None = None
     error: str = ""
     objects: dict[str, str] = field(default_factory=dict)
+    refused: str = ""
+    _reread_for: str = ""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Return whether the catalog must be read again from its start.
+
+        Kafka removes a tombstone after a day, so a reader that was absent for longer may keep
+        removed objects, and would refuse every new version. A version that does not match after
+        the catalog was read again is another writer's fault.
+        """
+        return self.refused not in ("", self._reread_for)
+
+    def replace(self, reread: CatalogState) -> bool:
+        """Take over what was read again from the start; return whether it has a newer version.
+
+        Otherwise the last valid version remains, which may no longer be in the log.
+        """
+        self.objects, self.error = reread.objects, reread.error
+        self.refused = self._reread_for = reread.refused
+        if reread.version <= self.version:
+            return False
+        self.version, self.topology = reread.version, reread.topology
+        return True
 
     def read(self, message: Message) -> bool:
         """Read one record; return whether a new version is complete."""
@@ -56,7 +81,9 @@ class CatalogState:
     def _complete(self, number: int, digest: str) -> bool:
         if digest != hash_of(self.objects):
             self.error = f"version {number}: the hash does not match the objects that were read"
+            self.refused = str(digest)
             return False
+        self.refused = ""
         self.topology = _topology_of(self.objects)
         self.version, self.error = number, ""
         return True

@@ -23,6 +23,8 @@ from streams.wire.specs import TopicSpec
 
 _TIMEOUT = 30.0
 _IN_SYNC = "min.insync.replicas"
+_AT_LEAST = (_IN_SYNC, "delete.retention.ms")
+"""Settings for which a larger value is also safe."""
 _SAFE_ELECTION = {"unclean.leader.election.enable": "false"}
 """The setting with which Kafka never elects a leader that lacks acknowledged records."""
 _MORE_REPLICAS = (
@@ -60,7 +62,8 @@ def compare(cluster: Cluster, specs: Iterable[TopicSpec]) -> list[Mismatch]:
     """Compare topics with their specifications.
 
     Compares existence, partitions, replicas, cleanup policy, timestamp type and retention. A topic
-    may have more replicas, and more in sync, than the setting ``replication`` requires.
+    may have more replicas, and more in sync, than the setting ``replication`` requires, and may
+    keep deletions for longer.
     """
     wanted = {s.name: s for s in specs}
     admin = cluster.admin()
@@ -146,7 +149,7 @@ def _fits(config: Config, name: str, value: str) -> bool:
     entry = config.get(name)
     if entry is None:  # not every service with Kafka's protocol has every setting
         return True
-    return int(entry.value) >= int(value) if name == _IN_SYNC else bool(entry.value == value)
+    return int(entry.value) >= int(value) if name in _AT_LEAST else bool(entry.value == value)
 
 
 def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:

@@ -120,12 +120,21 @@ class Eye:
         topics = (self._cluster.topics.catalog, self._cluster.topics.presence)
         if self._consumer is None and not self._exist(topics):
             return False
+        self._read_to_ends(topics)
+        if self._catalog.is_doubtful:
+            before = self._catalog
+            self.close()
+            self._read_to_ends(topics)
+            before.replace(self._catalog)
+            self._catalog = before
+        return True
+
+    def _read_to_ends(self, topics: tuple[str, ...]) -> None:
         consumer = self._consumer = self._consumer or self._follow(topics)
         for topic in topics:
             _, end = watermarks(consumer, topic, 0, timeout=self._patience)
             while self._at.get(topic, 0) < end:
                 self._take(next_of(consumer, topic, 0))
-        return True
 
     def _exist(self, topics: tuple[str, ...]) -> bool:
         found = self._cluster.admin().list_topics(timeout=self._patience).topics

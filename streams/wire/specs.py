@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from streams.wire.topics import Topics
 
 _FOREVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
-_COMPACTED = {"cleanup.policy": "compact"}
+_DELETE_RETENTION = "delete.retention.ms"
+_COMPACTED = {"cleanup.policy": "compact", _DELETE_RETENTION: str(24 * 3600 * 1000)}
+"""Kafka's default, set explicitly because :func:`safe_absence` depends on it."""
 _SOON = {
     "segment.ms": "60000",
     "max.compaction.lag.ms": "60000",
@@ -66,6 +68,16 @@ class TopicSpec:
         other = {*_SOON, _COMPRESSION}
         config = {name: value for name, value in self.config.items() if name not in other}
         return replace(self, config=config)
+
+
+def safe_absence(kind: str) -> int:
+    """Return the milliseconds for which a reader of a compacted topic may safely be absent.
+
+    Kafka removes a tombstone ``delete.retention.ms`` after it was written, or later. A reader that
+    misses the tombstone keeps the deleted value. Half of that time is safe, because the reader
+    learns a little late that it has read everything, and because clocks differ.
+    """
+    return int(KINDS[kind][_DELETE_RETENTION]) // 2
 
 
 QueueSpec = tuple[str, str, int]

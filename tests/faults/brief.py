@@ -42,7 +42,7 @@ _COMPACTS = {
     "segment.ms": "5000",
     "min.cleanable.dirty.ratio": "0.01",
     "max.compaction.lag.ms": "5000",
-    "delete.retention.ms": "1000",
+    "delete.retention.ms": "10000",
 }
 SHORTENED: Mapping[str, Mapping[str, str]] = {
     "event": _AGES,

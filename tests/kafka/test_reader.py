@@ -64,7 +64,7 @@ def test_restoring_waits_for_a_transaction_that_is_still_open(kafka: str, unique
     assert not list(read_all(cluster, topic))
     catalog = catalog_of(load(topologies_dir() / "two_brokers", 0), 1)
     endpoint = Endpoint("ServerA", catalog, dialogs=Dialogs(unpack_dialog))
-    replay = Replay(cluster, topic, 0, endpoint, lambda _: None)
+    replay = Replay(cluster, topic, 0, endpoint, lambda _: None, lambda: 0)
     with ThreadPoolExecutor(1) as pool:
         restoring = pool.submit(replay.finish, 1)
         with pytest.raises(Waiting):
@@ -94,7 +94,7 @@ def test_restoring_gathers_a_bounded_number_of_bytes(
             super()._apply()
 
     catalog = catalog_of(load(topologies_dir() / "two_brokers", 0), 1)
-    replay = Watched(cluster, topic, 0, Endpoint("ServerA", catalog), lambda _: None)
+    replay = Watched(cluster, topic, 0, Endpoint("ServerA", catalog), lambda _: None, lambda: 0)
     replay.finish(40)
     replay.close()
     assert gathered == [5, 5, 5, 5, 4], "only the latest record of each counts"

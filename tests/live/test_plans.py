@@ -152,6 +152,7 @@ def test_topics_are_printed_without_kafka() -> None:
     assert presence["config"] == {
         "cleanup.policy": "compact",
         "compression.type": "uncompressed",
+        "delete.retention.ms": "86400000",
         "max.compaction.lag.ms": "60000",
         "message.timestamp.type": "LogAppendTime",
         "min.cleanable.dirty.ratio": "0.1",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streams.kafka import Cluster, TopicPartition
+from streams.kafka import Cluster, TopicPartition, deploy
 from streams.live.views.places import Asked, places_of
 from streams.live.views.table import VIEWS
 from streams.monitor import MonitorConfig
@@ -201,6 +201,18 @@ def test_another_client_sees_what_the_one_before_saw(two: Rig) -> None:
     eye.close()
     again = eye.look(now)
     assert again is not None and (again.homes, again.links) == (seen.homes, seen.links)
+    eye.close()
+
+
+def test_who_missed_a_removal_reads_the_catalog_again(two: Rig, tmp_path: Path) -> None:
+    """The monitor was suspended, and no later version would fit to what it has read."""
+    eye, now = Eye(two.cluster), time.time_ns() // 1_000_000
+    seen = eventually(lambda: eye.look(now), "the catalog is there")
+    assert ("A", "B") in seen.links
+    eye._catalog.objects["A/DatabaseA/route/Removed"] = "{}"
+    deploy(two.cluster, pair(tmp_path, route=""), prune=True)
+    again = eye.look(now)
+    assert again is not None and ("A", "B") not in again.links
     eye.close()
 
 

@@ -29,6 +29,8 @@ _PARTITION = "workers/endpoint/partition.py"
 _ALLOWANCE = "workers/endpoint/allowance.py"
 _ASSIGNMENT = "workers/endpoint/assignment.py"
 _RESTORE = "workers/endpoint/restore.py"
+_STANDBY = "workers/endpoint/standby.py"
+_STALE = "workers/test_standby.py::test_a_stand_by_that_missed_a_deletion_reads_the_state_again"
 _INPUTS = "workers/endpoint/inputs.py"
 _OUTPUT = "workers/endpoint/output.py"
 _ROUNDS = "workers/endpoint/rounds.py"
@@ -334,6 +336,82 @@ MUTANTS = (
         "            if False:\n",
         "workers/test_partitions.py",
         rule=2,
+    ),
+    KafkaMutant(
+        "stand by with what was read before an absence",
+        _STANDBY,
+        "        if not warm[number].confirm():\n",
+        "        if not warm[number].confirm() and False:\n",
+        _STALE,
+        rule=4,
+    ),
+    KafkaMutant(
+        "confirm nothing while standing by",
+        _STANDBY,
+        "            self._confirm(assignment)\n",
+        "",
+        "workers/test_standby.py::test_what_is_read_all_the_time_stays_good",
+        rule=4,
+    ),
+    KafkaMutant(
+        "take over with what was read before an absence",
+        _ASSIGNMENT,
+        "        if not replay.is_complete:\n",
+        "        if False:\n",
+        _STALE,
+        rule=4,
+    ),
+    KafkaMutant(
+        "believe an end that was reached too late",
+        "workers/endpoint/completeness.py",
+        " and not self.is_doubtful(at):",
+        ":",
+        "workers/test_completeness.py",
+        rule=4,
+    ),
+    KafkaMutant(
+        "wait for no heartbeat that shows the time",
+        "workers/control/heartbeat_writer.py",
+        "        while self._acknowledged < since:\n",
+        "        while False:\n",
+        "workers/test_clock.py",
+        rule=4,
+    ),
+    # --- the catalog
+    KafkaMutant(
+        "never read the catalog again",
+        "kafka/catalog.py",
+        'return self.refused not in ("", self._reread_for)',
+        "return False",
+        "workers/test_catalog.py client/test_queue_settings.py",
+    ),
+    KafkaMutant(
+        "read the catalog again and again",
+        "kafka/catalog.py",
+        'return self.refused not in ("", self._reread_for)',
+        'return self.refused != ""',
+        "workers/test_catalog.py client/test_queue_settings.py",
+    ),
+    KafkaMutant(
+        "end a wait for the catalog with a doubtful version",
+        "workers/control/catalog_follower.py",
+        "        if not self.is_doubtful:\n",
+        "        if True:\n",
+        "workers/test_catalog.py::test_a_doubtful_version_ends_no_wait",
+    ),
+    KafkaMutant(
+        "use the versions of a catalog that is being read again",
+        "workers/control/catalog_follower.py",
+        "            self._reread.read(message)\n            return False\n",
+        "            self._state = self._reread\n",
+        "workers/test_catalog.py::test_a_doubtful_version_ends_no_wait",
+    ),
+    KafkaMutant(
+        "let the monitor keep objects that were removed",
+        "monitor/look.py",
+        "        if self._catalog.is_doubtful:\n",
+        "        if False:\n",
+        "monitor/test_state.py::test_who_missed_a_removal_reads_the_catalog_again",
     ),
     # --- what is read and written
     KafkaMutant(

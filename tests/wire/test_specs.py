@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streams.wire import Topics
-from streams.wire.specs import KINDS, cluster_specs, instance_specs, spec
+from streams.wire.specs import KINDS, cluster_specs, instance_specs, safe_absence, spec
 
 SPECS = {
     made.kind: made
@@ -36,6 +36,12 @@ def test_state_is_compacted(kind: str) -> None:
     """The newest record of a key stays for ever."""
     assert SPECS[kind].config["cleanup.policy"] == "compact"
     assert "retention.ms" not in SPECS[kind].config
+
+
+@pytest.mark.parametrize("kind", COMPACTED)
+def test_deletions_are_kept_for_twice_a_safe_absence(kind: str) -> None:
+    """Whatever the broker's default is; and workers demand it before they rely on it."""
+    assert SPECS[kind].safe.config["delete.retention.ms"] == str(2 * safe_absence(kind))
 
 
 def test_only_events_figures_and_results_age() -> None:

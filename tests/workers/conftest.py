@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from streams.embedded import Broker
+from tests.workers.compaction import BROKER
 from tests.workers.rig import Rig, pair, rig
+
+
+@pytest.fixture(scope="session")
+def compacting_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of a broker that compacts its topics all the time."""
+    broker = Broker(tmp_path_factory.mktemp("compacting"), beside=BROKER)
+    broker.start(tied=True)
+    yield broker.bootstrap
+    broker.stop()
 
 
 @pytest.fixture

@@ -11,8 +11,10 @@ import pytest
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
+    CatalogState,
     KafkaError,
     KafkaException,
+    Message,
     UnusableCatalogError,
     change_for,
     create,
@@ -27,8 +29,11 @@ from streams.kafka.listing import topic_names
 from streams.topology import Topology, apply_sql
 from streams.wire import Topics, decode_event, encode_catalog_object
 from streams.workers import Control
+from streams.workers.control.catalog_follower import CatalogFollower
+from streams.workers.control.catch_up import CatchUp
 from tests.running import DEADLINE
-from tests.workers.rig import HookedCluster, Rig, eventually, pair, pause
+from tests.workers.compaction import shorten, wait_until_compacted
+from tests.workers.rig import Gate, HookedCluster, Rig, eventually, pair, pause, rig
 
 
 def write(two: Rig, key: str, version: int, body: str | None) -> None:
@@ -85,6 +90,7 @@ def test_objects_count_only_when_their_version_is_complete(
     write(two, key, 3, state.objects[key])  # it is told once, not once a record
     control.catch_up(time.monotonic())
     assert caplog.text.count("the catalog cannot be read") == 1
+    assert caplog.text.count("the catalog is read again") == 1, "it is the writer's fault"
     deploy(two.cluster, two.topology)
     eventually(lambda: control.catalog is not before or pause(), "the next good version")
     assert (routes(control), control.error) == (["ToB"], "")
@@ -235,3 +241,67 @@ def test_what_nobody_can_use_is_not_made_a_version_of(two: Rig) -> None:
     assert publish(two.cluster, changed, pruned) == change.base + 1
     state = read_catalog(two.cluster)
     assert (state.version, state.error) == (change.base + 1, "")
+
+
+@pytest.mark.long
+def test_who_missed_a_removal_reads_the_catalog_again(
+    compacting_kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is suspended until Kafka has removed the tombstone, and no later version could fit.
+
+    What it has read before is used until all is read again.
+    """
+    other = ["{name: Other, address: LOCAL}", "{name: Other, address: 'tcp://B:1'}"]
+    with rig(compacting_kafka, unique, pair(tmp_path)) as two:
+        catalog = two.topics.catalog
+        shorten(two, "catalog", catalog, monkeypatch)
+        cluster, gate = HookedCluster(compacting_kafka, two.topics), Gate()
+        control = two.controls["A",] = Control(cluster, ("A",), timeout=DEADLINE)
+        control.start()
+        cluster.hooks["poll"] = gate
+        gate.wait()
+        [key] = [k for k in read_catalog(two.cluster).objects if k.endswith("/route/ToB")]
+
+        def change() -> None:
+            other.reverse()
+            deploy(two.cluster, pair(tmp_path, route=other[0]), prune=True)
+
+        wait_until_compacted(two, catalog, key.encode(), change)
+        newest, seen = read_catalog(two.cluster).version, list[int]()
+        read = CatalogState.read
+
+        def noted(self: CatalogState, message: Message) -> bool:
+            seen.append(control.version)
+            return read(self, message)
+
+        monkeypatch.setattr(CatalogState, "read", noted)
+        gate.open()
+        control.catch_up(time.monotonic())
+        assert (control.version, control.error, routes(control)) == (newest, "", ["Other"])
+        assert set(seen) == {1}, "an old version was used, or none"
+
+
+def test_a_doubtful_version_ends_no_wait(two: Rig) -> None:
+    """Whoever waits for the catalog's end would rely on a version that may be long out of date."""
+    end = CatchUp(two.cluster, two.topics.catalog, DEADLINE)
+    follower = CatalogFollower(end)
+    records = two.records(two.topics.catalog)
+
+    def reach(position: int) -> tuple[int, bool]:
+        follower.end_read(position)
+        return end._position, follower.begins_again()
+
+    for record in records:
+        follower.read(record)
+    assert reach(100) == (100, False)
+    body = json.dumps({"number": 2, "hash": "of others"})
+    value = encode_catalog_object(2, body)
+    refused = Message(two.topics.catalog, 0, 100, VERSION_KEY.encode(), value)
+    assert not follower.read(refused)
+    assert reach(101) == (100, True)
+    view = follower.view
+    for record in [*records, refused]:
+        follower.read(record)
+        assert end._position == 100
+    assert reach(101) == (101, False), "once"
+    assert follower.view is view

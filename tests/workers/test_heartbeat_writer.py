@@ -18,7 +18,7 @@ from streams.wire.records import Headers, header_of
 from streams.wire.single_object import Record
 from streams.wire.specs import spec
 from streams.workers.control.heartbeat_writer import HeartbeatWriter
-from streams.workers.control.remote_clusters import _RECEIVED
+from streams.workers.control.remote_watch import _RECEIVED
 from tests.node.test_mirror import TOPOLOGY
 
 PARTNER = "partner1"

@@ -109,7 +109,7 @@ def test_a_heartbeat_that_cannot_be_read_ends_nothing(
     monkeypatch.setattr(HeartbeatReader, "read", fail)
     there = Cluster(kafka, Topics(unique))
     create(there, [spec(there.topics.presence, "presence")])
-    watch = remote_clusters._Watch("there", there, {"B"})
+    watch = RemoteWatch("there", there, {"B"})
     producer, numbers = there.producer(), iter(range(10_000))
 
     def read_heartbeat() -> bool:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from streams.kafka import FENCED, KafkaException
-from streams.protocol import Limits
+from streams.protocol import Limits, Source
+from streams.wire.specs import safe_absence
+from streams.wire.state_keys import SeenKey, StateKey
 from streams.workers import Control, FencedError
-from streams.workers.endpoint.standby import SILENCE, own_name
+from streams.workers.endpoint import restore
+from streams.workers.endpoint.standby import SILENCE, Standby, own_name
 from tests.running import DEADLINE
-from tests.workers.rig import Gate, Rig, Running, eventually, pause
+from tests.workers import test_late as late
+from tests.workers.compaction import shorten, wait_until_compacted
+from tests.workers.rig import Gate, Rig, Running, eventually, pause, rig
 from tests.workers.test_fencing import begin, copies, send
 
 PATIENT = Limits(retries=(60_000,))
+BRIEF = replace(late.BRIEF, closed_initiator=1_000)
 
 
 def process(two: Rig, name: str) -> Control:
@@ -115,3 +125,88 @@ def test_a_stand_by_that_is_stopped_leaves_nothing_behind(two: Rig) -> None:
     second.stop()
     assert (first.failure, second.failure) == (None, None)
     assert first.worker.assignment.owned
+
+
+class Hurried(Control):
+    """A clock that a test moves forward."""
+
+    ahead = 0
+
+    def now(self) -> int:
+        """Return Kafka's time, and more."""
+        return super().now() + self.ahead
+
+
+@pytest.mark.long
+def test_what_is_read_all_the_time_stays_good(two: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stands by for longer than Kafka keeps deletions, and knows that it has missed none."""
+    monkeypatch.setattr(restore, "_CONFIRM_EVERY", 0.0)
+    control = process(two, "first")
+    first = working(two, control)
+    begin(two)
+    hurried = Hurried(two.cluster, (), (own_name("A", "0"),), timeout=DEADLINE)
+    two.controls["second",] = hurried
+    hurried.start()
+    second = standing_by(two, hurried)
+    warm = second.worker.assignment.warm[0]
+    for _ in range(3):
+        hurried.ahead += safe_absence("dialog") * 3 // 4
+        then = hurried.now()
+        eventually(lambda: warm._completeness._through > then or pause(), "it knows")  # noqa: B023
+    control.stop()
+    two.running.remove(first)
+    eventually(lambda: second.worker.assignment.owned or second.failure or pause(), "its turn")
+    assert second.worker.assignment.owned[0].endpoint is warm.endpoint
+
+
+@pytest.mark.parametrize("notices", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_a_stand_by_that_missed_a_deletion_reads_the_state_again(
+    compacting_kafka: str,
+    unique: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    notices: bool,
+) -> None:
+    """It is suspended while a dialog ends and is forgotten, until its tombstone is gone, too.
+
+    By what it has read, the dialog is open and nothing has arrived: it would send all of it again.
+    It ``notices`` that while it stands by, or when it takes over.
+    """
+    if not notices:
+        monkeypatch.setattr(Standby, "_confirm", lambda *_: None)
+    with rig(compacting_kafka, unique, late.topology(tmp_path)) as one:
+        states = one.topics.dialog("A")
+        shorten(one, "dialog", states, monkeypatch)
+        control = process(one, "first")
+        first = one.endpoint(control=control, limits=BRIEF, standby=True)
+        dialog = late.begin(one)
+        initiator = ("DatabaseA", dialog.id, True)
+        second = one.endpoint(control=process(one, "second"), limits=BRIEF, standby=True)
+
+        def knows_it() -> bool:
+            warm = list(second.worker.assignment.warm.values())
+            return any(initiator in replay.endpoint.dialogs for replay in warm)
+
+        eventually(lambda: knows_it() or second.failure or pause(), "it knows the dialog")
+        warm = second.worker.assignment.warm
+        before = warm[0]
+        gate = Gate()
+        second.hooks["poll"] = gate
+        gate.wait()
+        one.forwarder()
+        late.finish(one, dialog)
+        eventually(lambda: not late.known(one) or pause(), "the dialog is forgotten")
+        other = SeenKey(Source("x", "agent", uuid.uuid4(), 0)).encode()
+        key = StateKey("DatabaseA", dialog.id, True).encode()
+        wait_until_compacted(one, states, key, lambda: one.produce(states, other, None))
+        if notices:
+            gate.open()
+            eventually(lambda: warm[0] is not before or second.failure or pause(), "it reads again")
+        control.stop()
+        one.running.remove(first)
+        gate.open()
+        eventually(lambda: second.worker.assignment.owned or second.failure or pause(), "its turn")
+        assert not second.worker.assignment.owned[0].endpoint.dialogs
+        late.begin(one)
+        one.until(late.queue(one), 5)
+        assert late.bodies(one) == [b"one", b"two", b"", b"one", b"two"]

@@ -29,11 +29,12 @@ def test_topics_that_would_lose_something_are_refused_and_corrected(two: Rig) ->
         name.txq("A"): ("cleanup.policy", "compact"),
         name.out("A"): ("message.timestamp.type", "LogAppendTime"),
         name.ack("A"): ("retention.ms", "604800000"),
-        name.dialog("A"): ("cleanup.policy", "delete"),
+        name.dialog("A"): ("delete.retention.ms", "3600000"),
         name.queue("A", "DatabaseA", "InitiatorQueue"): ("retention.ms", "86400000"),
     }
     for topic, (key, value) in wrong.items():
         configure(two.cluster, topic, {key: value})
+    configure(two.cluster, name.reading("A"), {"delete.retention.ms": "604800000"})  # even safer
     used = {"endpoint": {"cmd", "in", "out", "ack", "dialog", "queue"},
             "forwarder": {"in", "txq", "out", "ack"}}  # fmt: skip
     for role, kinds in used.items():

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from streams.kafka import CatalogState, Message
 from streams.node import CatalogView, catalog_of
 from streams.wire.evolution import ANNOUNCED, announcement
+from streams.workers.control.catch_up import CatchUp
 
 log = logging.getLogger("hopline.control")
 
@@ -17,11 +18,15 @@ class CatalogFollower:
 
     One thread reads the catalog; any thread may call the queries. ``view`` is replaced as a whole
     when a new version is complete. ``announced`` are the headers of heartbeats that list the
-    readable schemas.
+    readable schemas. If a version does not match the objects that were read, the catalog is read
+    once more from its start. The view stays in use meanwhile, but ``end`` is not reached.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, end: CatchUp) -> None:
+        self._end = end
         self._state = CatalogState()
+        self._reread: CatalogState | None = None
+        self._must_begin_again = False
         self._logged = ""
         self.view: CatalogView | None = None
         self.announced: dict[str, str | bytes | None] = {}
@@ -37,6 +42,11 @@ class CatalogFollower:
         return () if self.view is None else self.view.instances
 
     @property
+    def is_doubtful(self) -> bool:
+        """Return whether a newer version may be valid after the catalog was read again."""
+        return self._reread is not None or self._state.is_doubtful
+
+    @property
     def homes(self) -> int:
         """Return the number of instances and mirrored databases; 0 without a view."""
         return 0 if self.view is None else len(self.view.instances) + len(self.view.mirrors)
@@ -47,10 +57,33 @@ class CatalogFollower:
 
     def read(self, message: Message) -> bool:
         """Read one record; return whether there is a new version."""
-        is_new = self._state.read(message) and self._use_version()
-        if self.error and self.error != self._logged:
-            log.error("the catalog cannot be read: %s", self.error)
-        self._logged = self.error
+        if self._reread is not None:
+            self._reread.read(message)
+            return False
+        return self._checked(self._state.read(message), (message.offset() or 0) + 1)
+
+    def end_read(self, position: int) -> bool:
+        """Note that the catalog was read to its end; return whether there is a new version."""
+        reread, self._reread = self._reread, None
+        is_new = self._checked(reread is not None and self._state.replace(reread), position)
+        self._must_begin_again = self._state.is_doubtful
+        return is_new
+
+    def begins_again(self) -> bool:
+        """Return whether the next records must be those from the catalog's start."""
+        begins, self._must_begin_again = self._must_begin_again and self._state.is_doubtful, False
+        if begins:
+            log.warning("%s; the catalog is read again from its start", self.error)
+            self._reread = CatalogState()
+        return begins
+
+    def _checked(self, is_new: bool, position: int) -> bool:
+        is_new = is_new and self._use_version()
+        if not self.is_doubtful:
+            if self.error and self.error != self._logged:
+                log.error("the catalog cannot be read: %s", self.error)
+            self._logged = self.error
+            self._end.move(position)
         return is_new
 
     def _use_version(self) -> bool:

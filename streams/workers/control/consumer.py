@@ -71,6 +71,11 @@ class ControlConsumer:
         self._assign()
         before.close()
 
+    def read_catalog_again(self) -> None:
+        """Continue at the start of the catalog."""
+        self.catalog = _BEGINNING
+        self._assign()
+
     def close(self) -> None:
         """Close the client."""
         self.client.close()

@@ -51,14 +51,14 @@ class Control:
         self._woken = threading.Event()  # interrupts a pause between fetches
         self._ready = threading.Event()
         self._settled = threading.Event()  # ready, or failed
-        self._catalog = CatalogFollower()
-        self._clock = KafkaClock(_own_time() / 1000 - time.monotonic())
+        self._clock = KafkaClock(time.time_ns() / 10**9 - time.monotonic())
         self._heartbeats = Heartbeats(next(iter(names), ""), self._replica, self._clock)
         self.remote = RemoteClusters(cluster.topics, credentials, self._clock)
         self._failure: Exception | None = None
         self._newest: Message | None = None  # among the heartbeats that were read together
         topics, wake = cluster.topics, self._woken.set
         self._catalog_end = CatchUp(cluster, topics.catalog, timeout, wake)
+        self._catalog = CatalogFollower(self._catalog_end)
         self._presence_end = CatchUp(cluster, topics.presence, timeout, wake)
         self._thread = threading.Thread(target=self._guarded, name="control", daemon=True)
 
@@ -67,8 +67,8 @@ class Control:
         self._cluster.wait(self._timeout, log.warning)
         self._thread.start()
         self._settled.wait(self._timeout)
-        if self._failure is not None:
-            raise self._ended() from self._failure
+        if (failure := self.failure) is not None:
+            raise failure from self._failure
         if not self.is_ready:
             self._stop.set()
             raise SurroundingsError(
@@ -90,8 +90,8 @@ class Control:
     @property
     def catalog(self) -> CatalogView:
         """Return the catalog's last valid version; raise the thread's error if it has failed."""
-        if self._failure is not None:
-            raise self._ended() from self._failure
+        if (failure := self.failure) is not None:
+            raise failure from self._failure
         view = self._catalog.view
         assert view is not None, "start() returned"
         return view
@@ -170,23 +170,30 @@ class Control:
         """Return Kafka's time (epoch milliseconds), or the local time while Kafka's is unknown."""
         return self._clock.now(time.monotonic())
 
+    def confirm_time(self) -> None:
+        """Return when Kafka's time is known by a heartbeat that was written after this call.
+
+        Before that, it may lack a suspension, in which the machine's monotonic clock stands still.
+        Raises SurroundingsError if Kafka does not respond.
+        """
+        since = time.monotonic()
+        self._schedule.hurry()
+        self._woken.set()
+        self._writer.demand_acknowledged(since, self._timeout, self._stop)
+
     @property
     def skew(self) -> float:
         """Return the seconds by which the local clock is ahead of Kafka's."""
-        return (_own_time() - self.now()) / 1000
-
-    def _ended(self) -> SurroundingsError:
-        """Return the error that ended reading catalog and presence."""
-        if isinstance(self._failure, SurroundingsError):
-            return self._failure
-        if isinstance(self._failure, KafkaException):
-            return self._cluster.unreachable(self._failure)
-        return SurroundingsError(f"The catalog is no longer read: {self._failure!r}.")
+        return (time.time_ns() // 10**6 - self.now()) / 1000
 
     @property
     def failure(self) -> SurroundingsError | None:
         """Return the error that ended reading catalog and presence, if any."""
-        return None if self._failure is None else self._ended()
+        if self._failure is None or isinstance(self._failure, SurroundingsError):
+            return self._failure
+        if isinstance(self._failure, KafkaException):
+            return self._cluster.unreachable(self._failure)
+        return SurroundingsError(f"The catalog is no longer read: {self._failure!r}.")
 
     def _guarded(self) -> None:
         try:
@@ -213,6 +220,8 @@ class Control:
                 now = time.monotonic()
                 for message in messages:
                     self._take(message, now)
+                if self._catalog.begins_again():
+                    consumer.read_catalog_again()
                 at_end = self._look_for_end()
                 health.look(bool(messages), consumer.client, writer.producer)
                 if at_end:
@@ -225,10 +234,8 @@ class Control:
     def _write_heartbeat(self, name: str, count: int) -> None:
         # A stale version would claim a role that was lost, and retract the schemas that a newer
         # version has announced.
-        catalog, announced = self._catalog.view, self._catalog.announced
-        if not self._ready.is_set():
-            catalog, announced = None, {}
-        self._writer.write(name, count, self._schedule.period, catalog, announced)
+        known = (self._catalog.view, self._catalog.announced) if self.is_ready else (None, {})
+        self._writer.write(name, count, self._schedule.period, *known)
 
     def _pause(self) -> None:
         """Let heartbeats accumulate, unless a thread waits or a heartbeat of ours is due."""
@@ -251,17 +258,19 @@ class Control:
             else:
                 log.warning("control: %s", error)
         elif is_catalog:
-            if self._catalog.read(message):
-                self._heartbeats.expect(self._catalog.instances, self._catalog.homes)
-                self._schedule.hurry()  # a pair's new principal reports its role at once
             self._consumer.catalog = (message.offset() or 0) + 1
-            self._catalog_end.move(self._consumer.catalog)
+            if self._catalog.read(message):
+                self._note_version()
         else:
             self._consumer.presence = (message.offset() or 0) + 1
             self._newest = message
             period = self._heartbeats.read(message, now)
             if period is not None:
                 self.remote.beat(now, period)
+
+    def _note_version(self) -> None:
+        self._heartbeats.expect(self._catalog.instances, self._catalog.homes)
+        self._schedule.hurry()  # a pair's new principal reports its role at once
 
     def _look_for_end(self) -> bool:
         """Detect the end of ``presence``, because with many writers no fetch is empty."""
@@ -280,17 +289,11 @@ class Control:
             self._consumer.presence = max(self._consumer.presence, position)
             self._heartbeats.end_read(time.monotonic())
             return
-        self._catalog_end.move(position)
-        if self._catalog.view is not None:
-            self._follow_remote(self._catalog.view)
+        if self._catalog.end_read(position):
+            self._note_version()
+        catalog = self._catalog.view
+        if catalog is not None and not self._catalog.is_doubtful:
+            if self._forwards and catalog is not self.remote.catalog:
+                self.remote.follow(catalog)
             self._ready.set()
             self._settled.set()
-
-    def _follow_remote(self, catalog: CatalogView) -> None:
-        """Follow other clusters by the newest catalog, because forwarders write there."""
-        if self._forwards and catalog is not self.remote.catalog:
-            self.remote.follow(catalog)
-
-
-def _own_time() -> int:
-    return time.time_ns() // 1_000_000

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 
+from streams.errors import SurroundingsError
 from streams.kafka import Cluster, KafkaError, KafkaException, Message, Producer
 from streams.node import CatalogView, KafkaClock, claims_of
 from streams.protocol import Claim
@@ -18,6 +21,8 @@ log = logging.getLogger("hopline.control")
 
 _ACKNOWLEDGED = 0.05
 """Seconds to wait for Kafka's acknowledgement of a heartbeat, which contains Kafka's time."""
+_LOOK = 0.02
+"""Seconds between checks whether a heartbeat was acknowledged."""
 _BATCH = 32 << 10
 """Maximum bytes of a batch, because processes in other clusters skip batches above 128 kB. Without
 it, a process that serves a thousand instances would write all its heartbeats in one batch."""
@@ -29,6 +34,7 @@ class HeartbeatWriter:
     def __init__(self, cluster: Cluster, replica: str, clock: KafkaClock) -> None:
         self._topic, self._replica, self._clock = cluster.topics.presence, replica, clock
         self._warned: set[tuple[str, str]] = set()
+        self._acknowledged = float("-inf")  # when the last acknowledged heartbeat was written
         self.producer: Producer = cluster.producer(
             linger_ms=0,
             batch_size=_BATCH,
@@ -71,14 +77,15 @@ class HeartbeatWriter:
         headers: Mapping[str, str | bytes | None],
     ) -> bool:
         """Write a heartbeat; return whether the client accepts its size."""
-        now = self._clock.now(time.monotonic())
+        written = time.monotonic()
+        now = self._clock.now(written)
         try:
             self.producer.produce(
                 self._topic,
                 key=name,
                 value=encode_presence(name, self._replica, count, now, claims, period),
                 headers=dict(headers),
-                on_delivery=self._delivered,
+                on_delivery=partial(self._delivered, written),
             )
         except KafkaException as error:
             if error.args[0].code() != KafkaError.MSG_SIZE_TOO_LARGE:
@@ -98,13 +105,25 @@ class HeartbeatWriter:
             self.producer.poll(_ACKNOWLEDGED)
         self.producer.poll(0)
 
+    def demand_acknowledged(self, since: float, within: float, stop: threading.Event) -> None:
+        """Return when a heartbeat that was written after ``since`` is acknowledged.
+
+        For other threads than the writing one. Raises SurroundingsError after ``within`` seconds.
+        """
+        while self._acknowledged < since:
+            if time.monotonic() - since > within or stop.wait(_LOOK):
+                raise SurroundingsError(
+                    f"Kafka's time is unknown: it has acknowledged no heartbeat in {self._topic}."
+                )
+
     def close(self) -> None:
         """Wait a second for unacknowledged heartbeats."""
         self.producer.flush(1)
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+    def _delivered(self, written: float, error: KafkaError | None, message: Message) -> None:
         """Learn Kafka's clock from the append time, which is known before the heartbeat is read."""
         if error is None:
             now = time.monotonic()
             self._clock.end_read(now)
             self._clock.seen(appended(message), now)
+            self._acknowledged = written

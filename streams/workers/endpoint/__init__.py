@@ -1,7 +1,8 @@
 """The endpoint worker: statements and frames in; frames, queues and the state of dialogs out.
 
 At the start, ``standby`` waits for the slot if requested, ``assignment`` takes over each assigned
-``partition``, and ``restore`` restores its dialogs.
+``partition``, and ``restore`` restores its dialogs. ``completeness`` decides whether a stand-by has
+missed deletions.
 
 On a message's path, ``loop`` reads the message, and ``commit_work`` commits the records of one turn
 in one or several transactions. ``apply_work`` applies the work of one partition, record by record;

@@ -32,7 +32,7 @@ from streams.workers.control import Control
 from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.inputs import Bodies, Inputs
 from streams.workers.endpoint.partition import Partition
-from streams.workers.endpoint.restore import Replay, lost_bodies, start_position
+from streams.workers.endpoint.restore import MISSED, Replay, lost_bodies, start_position
 from streams.workers.endpoint.tuning import Tuning
 from streams.workers.ownership import PairOwnership
 from streams.workers.pulse import beat
@@ -148,6 +148,8 @@ class Assignment:
         if not consumer.memberid():
             consumer.assign([])  # the member was declared dead during the assignment
             return
+        if any(p.partition in self.warm for p in partitions):
+            self._control.confirm_time()
         by_number: dict[int, set[str]] = {}
         for p in partitions:
             by_number.setdefault(p.partition, set()).add(p.topic)
@@ -206,12 +208,19 @@ class Assignment:
     def _replayed(self, number: int) -> tuple[Endpoint, Positions | None]:
         """Return the current endpoints of a partition, and its offsets."""
         replay = self.warm.pop(number, None) or self.replay(number)
+        self._finish(replay, number)
+        if not replay.is_complete:
+            log.warning(MISSED, replay)
+            replay = self.replay(number)
+            self._finish(replay, number)
+        keep()
+        return replay.endpoint, replay.positions
+
+    def _finish(self, replay: Replay, number: int) -> None:
         try:
             replay.finish(watermarks(self._aside, replay.topic, number)[1])
         finally:
             replay.close()
-        keep()
-        return replay.endpoint, replay.positions
 
     def replay(self, number: int) -> Replay:
         """Start to read the state of a partition."""
@@ -225,7 +234,8 @@ class Assignment:
         )
         endpoint.advance(self._control.now())
         topic = self._cluster.topics.dialog(self._home)
-        return Replay(self._cluster, topic, number, endpoint, self._control.catch_up)
+        control = self._control
+        return Replay(self._cluster, topic, number, endpoint, control.catch_up, control.now)
 
     def _is_in(self, number: int, conversation: uuid.UUID) -> bool:
         count = self._control.catalog.partitions[self._instance]

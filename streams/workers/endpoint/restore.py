@@ -28,6 +28,7 @@ from streams.node.endpoint.route_requests import Requests
 from streams.prose import counted
 from streams.protocol import Dialog, DialogKey
 from streams.wire import MalformedError, UnknownSchemaError
+from streams.wire.specs import safe_absence
 from streams.wire.state import (
     Positions,
     decode_chunk,
@@ -37,12 +38,17 @@ from streams.wire.state import (
     decode_seen,
 )
 from streams.wire.state_keys import POSITIONS_KEY, RequestKey, SeenKey, StateKey, decode_key
+from streams.workers.endpoint.completeness import Completeness
 from streams.workers.endpoint.inputs import Inputs
 from streams.workers.pulse import beat
 
 _BEGINNING = -2
 _GATHERED, _GATHERED_BYTES = 50_000, 16 << 20
 """Records and bytes gathered before they are applied, because only a key's last record matters."""
+MISSED = "%s: deletions may have been missed, so the state is read again from its start"
+_CONFIRMATIONS, _CONFIRM_EVERY, _ANSWER = 8, 60.0, 1.0
+"""The least number of confirmations during a safe absence, the longest time between two of them,
+and the maximum wait for Kafka's answer, in seconds."""
 
 
 def read_dialogs(cluster: Cluster, topic: str, partition: int) -> dict[DialogKey, Dialog]:
@@ -70,7 +76,8 @@ class Replay:
     """Apply one partition of ``dialog`` to ``endpoint`` and ``positions`` as it is read.
 
     Nothing is ever skipped; raises SurroundingsError if a record cannot be decoded. ``catch_up``
-    returns when every schema announced before a given moment is known.
+    returns when every schema announced before a given moment is known. ``now`` returns Kafka's time
+    in epoch milliseconds.
     """
 
     def __init__(
@@ -80,6 +87,7 @@ class Replay:
         partition: int,
         endpoint: Endpoint,
         catch_up: Callable[[float], None],
+        now: Callable[[], int],
     ) -> None:
         self.endpoint, self.topic = endpoint, topic
         self.positions: Positions | None = None
@@ -88,6 +96,11 @@ class Replay:
         self._gathered: dict[bytes, bytes | None] = {}
         self._gathered_bytes = 0
         self._read = -1
+        self._now, limit = now, safe_absence("dialog")
+        self._completeness = Completeness(now(), limit)
+        self._position = 0
+        self.confirm_at = 0.0
+        self._confirm_every = min(_CONFIRM_EVERY, limit / 1000 / _CONFIRMATIONS)
         self._consumer = cluster.consumer(
             f"{cluster.topics.prefix}reader", enable_partition_eof=True
         )
@@ -99,9 +112,31 @@ class Replay:
         """Return whether the committed end was reached at least once."""
         return self._read >= 0
 
+    @property
+    def is_complete(self) -> bool:
+        """Return whether no deletion can be missing, as far as Kafka's time is known."""
+        return not self._completeness.is_doubtful(self._now())
+
     def close(self) -> None:
         """Close the reader."""
         self._consumer.close()
+
+    def confirm(self) -> bool:
+        """Return whether the state is complete; query the topic's end if it is time to.
+
+        ``confirm_at`` is the monotonic time of the next query. Without an answer the state counts
+        as complete, because it could not be read again either.
+        """
+        clock, at = time.monotonic(), self._now()
+        if clock < self.confirm_at:
+            return True
+        self.confirm_at = clock + self._confirm_every
+        try:
+            _, end = self._consumer.get_watermark_offsets(self._where, timeout=_ANSWER)
+        except KafkaException:
+            return True
+        self._completeness.ends(end, at)
+        return self.is_complete
 
     def follow(self, timeout: float) -> None:
         """Apply committed records, and wait for more, for ``timeout`` seconds."""
@@ -112,6 +147,7 @@ class Replay:
                 break
             self._gather(message)
         self._apply()
+        self._completeness.reaches(self._position, self._now())
 
     def finish(self, end: int) -> None:
         """Apply all records before ``end``, after the end of transactions that are open there."""
@@ -125,6 +161,7 @@ class Replay:
         if error is None:
             key, value = message.key(), message.value()
             assert isinstance(key, bytes)
+            self._position = (message.offset() or 0) + 1
             if key in self._gathered:
                 self._gathered_bytes -= len(key) + len(self._gathered[key] or b"")
             self._gathered[key] = value
@@ -132,7 +169,7 @@ class Replay:
             if len(self._gathered) >= _GATHERED or self._gathered_bytes >= _GATHERED_BYTES:
                 self._apply()
         elif error.code() == KafkaError._PARTITION_EOF:
-            self._read = message.offset() or 0
+            self._read = self._position = message.offset() or 0
         else:
             raise KafkaException(error)
 

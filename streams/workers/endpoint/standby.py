@@ -4,6 +4,8 @@ Two processes share a slot. The stand-by reads the state of all partitions conti
 slot's name sends no heartbeats. Then the stand-by takes the slot. Its transactional id fences a
 worker that is still alive and aborts the worker's open transaction, and as the same static member
 it gets the same partitions at once. Then only the newest records remain to be read.
+
+A stand-by that could not read for many hours may have missed deletions, and reads the state again.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ import threading
 from streams.kafka import partitions_of
 from streams.workers.control import Control
 from streams.workers.endpoint.assignment import Assignment
-from streams.workers.endpoint.restore import Replay
+from streams.workers.endpoint.restore import MISSED, Replay
 from streams.workers.slot import Slot
 
+log = logging.getLogger("hopline.endpoint")
 ready = logging.getLogger("hopline.ready")
 
 SILENCE = 3.0
@@ -50,6 +53,7 @@ class Standby:
             warm[number] = assignment.replay(number)
         while not stop.is_set():
             self._follow(warm)
+            self._confirm(assignment)
             if self._is_free():
                 self._tell("takes over")
                 self.is_ready = False
@@ -69,6 +73,16 @@ class Standby:
 
     def _tell(self, does: str) -> None:
         ready.info("%s endpoint: %s slot %s", self._slot.instance, does, self._slot.name)
+
+    def _confirm(self, assignment: Assignment) -> None:
+        """Confirm one partition's state, or read it again; one query may take a second."""
+        warm = assignment.warm
+        number = min(warm, key=lambda each: warm[each].confirm_at)
+        if not warm[number].confirm():
+            log.warning(MISSED, warm[number])
+            warm[number].close()
+            warm[number] = assignment.replay(number)
+            self.is_ready = False
 
     def _follow(self, warm: dict[int, Replay]) -> None:
         for replay in warm.values():
