@@ -31,8 +31,12 @@ _LEFTOVERS = pytest.StashKey[Leftovers]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave no process behind, whatever ends this one; take no width from the terminal."""
+    """Leave no process behind, whatever ends this one; take no width from the terminal.
+
+    An unexpected error of a command is a traceback, in this process and in those that it starts.
+    """
     os.environ.pop("COLUMNS", None)
+    os.environ["HOPLINE_TRACEBACK"] = "1"
     config.stash[_LEFTOVERS] = Leftovers()
 
 

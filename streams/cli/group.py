@@ -31,6 +31,7 @@ _HELP = f"{__name__}.help"
 _WORDS = f"{__name__}.words"
 """In a context's ``meta``: the command line after the command's group."""
 _TRACEBACK = "HOPLINE_TRACEBACK"
+"""The variable that lets Python print unexpected errors, with their tracebacks."""
 _LONGEST = 500
 """Maximum number of characters of an unexpected error."""
 
@@ -179,16 +180,15 @@ def _worded(ctx: click.Context) -> Iterator[None]:
 def _stop(ctx: click.Context, error: Exception) -> NoReturn:
     """Report an error that no command expects, with the file that the command probably reads.
 
-    The traceback is in the log of a process that has one, because such a process is seldom watched.
+    A process with a log writes the traceback there, because it may run for days before an error.
     """
-    import logging  # imported only on failure, like the others
-    import traceback
+    if os.environ.get(_TRACEBACK):
+        raise error
+    import logging  # imported only on failure
 
     log, remedy = logging.getLogger("hopline"), ""
     if log.hasHandlers():
         log.error("unexpected error", exc_info=error)
-    elif os.environ.get(_TRACEBACK):
-        traceback.print_exception(error)
     else:
         remedy = f"\n  Set {_TRACEBACK}=1 to see the traceback, and report the error with it."
     words = pairwise(ctx.meta.get(_WORDS, ()))  # the value of an option is not what is read

@@ -318,7 +318,8 @@ def _command_line(*words: str, name: str) -> Attempt:
 
     def attempt(data: bytes) -> None:
         path = file_of(name, data)
-        done = CliRunner().invoke(main, [word.format(path) for word in words])
+        runner = CliRunner(env={"HOPLINE_TRACEBACK": "1"})  # an unexpected error comes out, too
+        done = runner.invoke(main, [word.format(path) for word in words])
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
 
