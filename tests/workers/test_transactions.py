@@ -128,9 +128,12 @@ def test_only_statements_that_were_accepted_stay_in_memory(
 def test_records_for_which_a_transaction_has_no_room_are_applied_by_the_next(two: Rig) -> None:
     """A SEND on two conversations counts twice, so half of what is read has room."""
     first = two.endpoint(limits=PATIENT)
-    dialog, other = begin(two, 2)
+    dialogs = begin(two, 40)  # few messages of each, which transmit although their flow is full
     first.worker.assignment.owned[0].allowance = Allowance(8)
-    sends = [command(dialog, b"%d" % n)._replace(also=(other.id,)) for n in range(40)]
+    sends = [
+        command(dialog, b"%d" % n)._replace(also=(dialogs[n - 1].id,))
+        for n, dialog in enumerate(dialogs)
+    ]
     hand_over(two, *sends)
     answers = [decode_result(m.value()) for m in two.until(two.topics.result("A"), 40, mine)]
     assert [a.command_id for a in answers] == [c.command_id for c in sends]
