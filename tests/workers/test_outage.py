@@ -17,6 +17,7 @@ from streams.protocol import Limits
 from streams.wire import decode_event
 from streams.workers import ForwarderWorker
 from tests.killable import RESTARTS_SOON, Embedded
+from tests.running import DEADLINE
 from tests.workers.rig import Gate, HookedCluster, Rig, Running, eventually, pair, pause, rig
 
 PATIENT = Limits(retries=(600_000,))
@@ -47,10 +48,12 @@ def alone(unique: str, tmp_path: Path) -> Iterator[tuple[Embedded, Rig]]:
 
 @pytest.mark.long
 def test_a_copy_that_timed_out_is_written_again_and_not_dropped(
-    alone: tuple[Embedded, Rig],
+    alone: tuple[Embedded, Rig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The broker is frozen from before the copy is handed over until it has timed out."""
     broker, two = alone
+    # held at the gate, the forwarder would take itself for suspended, and wait for the catalog
+    monkeypatch.setattr("streams.workers.ownership._SLEPT", DEADLINE)
     gate, reported = Gate(), list[int]()
     out, txq = two.topics.out("A"), two.topics.txq("B")
 
