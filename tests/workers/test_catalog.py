@@ -6,6 +6,7 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ from streams.workers.control.catalog_follower import CatalogFollower
 from streams.workers.control.catch_up import CatchUp
 from tests.running import DEADLINE
 from tests.workers.compaction import shorten, wait_until_compacted
-from tests.workers.rig import Gate, HookedCluster, Rig, eventually, pair, pause, rig
+from tests.workers.rig import Gate, Hook, HookedCluster, Rig, eventually, pair, pause, rig
 
 
 def write(two: Rig, key: str, version: int, body: str | None) -> None:
@@ -258,7 +259,17 @@ def test_who_missed_a_removal_reads_the_catalog_again(
         cluster, gate = HookedCluster(compacting_kafka, two.topics), Gate()
         control = two.controls["A",] = Control(cluster, ("A",), timeout=DEADLINE)
         control.start()
-        cluster.hooks["poll"] = gate
+
+        def suspended(consume: Hook, *args: Any, **kwargs: Any) -> Any:
+            del cluster.hooks["consume"]
+            consumer = consume.__self__  # type: ignore[attr-defined]
+            places = consumer.assignment()
+            consumer.pause(places)  # its client must not read ahead, either
+            gate.hold()
+            consumer.resume(places)
+            return consume(*args, **kwargs)
+
+        cluster.hooks["consume"] = suspended
         gate.wait()
         [key] = [k for k in read_catalog(two.cluster).objects if k.endswith("/route/ToB")]
 
