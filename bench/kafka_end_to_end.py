@@ -3,9 +3,10 @@
 SQL1 sends to SQL3 over the forwarder SQL2: three instances in three processes, a broker, and one
 client that sends on 1,000 dialogs, with a bounded number of messages in flight, and reads the
 queue. A second case gives every message its own dialog, which is begun, used once, and ended by
-both sides. In the baseline of the same rounds the client produces the bodies to a topic and reads
-them. CPU per message is shown for each process. An otherwise idle machine with two cores has two
-million microseconds of CPU per second, which limits the number of messages.
+both sides. In a third case one dialog has all messages. In the baseline of the same rounds the
+client produces the bodies to a topic and reads them. CPU per message is shown for each process. An
+otherwise idle machine with two cores has two million microseconds of CPU per second, which limits
+the number of messages.
 """
 
 from __future__ import annotations
@@ -38,14 +39,18 @@ INSTANCES = ("SQL1", "SQL2", "SQL3")
 DIALOGS, UNDER_WAY = 1_000, 20_000
 BODIES = tuple(os.urandom(400) for _ in range(DIALOGS))  # random bytes, which cannot be compressed
 NOTHING, MESSAGES, ENDED = "produce and consume", "messages", "dialogs"
+SINGLE = "messages of one dialog"
 COMPILER = "the broker's compiler"
 """Java's compiler works for some minutes, until all frequently used code is compiled."""
-SECONDS = {NOTHING: 5.0, MESSAGES: 60.0, ENDED: 12.0}
-BEFORE = {NOTHING: 1.0, MESSAGES: 6.0, ENDED: 4.0}
+SECONDS = {NOTHING: 5.0, MESSAGES: 60.0, ENDED: 12.0, SINGLE: 12.0}
+BEFORE = {NOTHING: 1.0, MESSAGES: 6.0, ENDED: 4.0, SINGLE: 6.0}
 """Seconds of warm-up before the measurement."""
+PACES = {MESSAGES: "throughput", ENDED: "throughput", SINGLE: "latency"}
+ONLY = {"messages": MESSAGES, "dialogs": ENDED, "dialog": SINGLE}
 GOALS = {
     MESSAGES: {"rate": at_least(10_000, Of.VALUE)},
     ENDED: {"rate": at_least(2_000, Of.VALUE)},
+    SINGLE: {"rate": at_least(5_000, Of.VALUE)},
 }
 
 
@@ -88,6 +93,14 @@ class Load:
             self._dialogs = [self.begin() for _ in range(DIALOGS)]
         for dialog, body in zip(self._dialogs, BODIES, strict=True):
             self.client.send(dialog, body)
+        self.sent += DIALOGS
+
+    def single(self) -> None:
+        """SEND a number of messages on one dialog."""
+        if not self._dialogs:
+            self._dialogs = [self.begin()]
+        for body in BODIES:
+            self.client.send(self._dialogs[0], body)
         self.sent += DIALOGS
 
     def conversations(self) -> None:
@@ -182,8 +195,9 @@ def turn(broker: Broker, kind: str, seconds: float, pace: str) -> Turn:
             closing(Load(cluster, client)) as one,
         ):
             pids |= workers
-            if kind == MESSAGES:
-                return run(one, pids, times, one.messages, one.receive, UNDER_WAY)
+            if kind != ENDED:
+                send = one.messages if kind == MESSAGES else one.single
+                return run(one, pids, times, send, one.receive, UNDER_WAY)
             return run(one, pids, times, one.conversations, one.answer, 4_000)
 
 
@@ -216,17 +230,22 @@ def main() -> None:
     """Print the table."""
     parser = options(__doc__)
     parser.add_argument("--seconds", type=float, help="of each kind in a round")
-    parser.add_argument("--pace", choices=("latency", "throughput"), default="throughput")
-    parser.add_argument("--only", choices=GOALS, help="one of the two, beside the baseline")
+    parser.add_argument(
+        "--pace",
+        choices=("latency", "throughput"),
+        help="of the workers (default: latency with one dialog, else throughput)",
+    )
+    parser.add_argument("--only", choices=ONLY, help="one of the cases, beside the baseline")
     given = parser.parse_args()
-    kinds = (NOTHING, *([given.only] if given.only else GOALS))
+    kinds = (NOTHING, *([ONLY[given.only]] if given.only else GOALS))
+    paces = PACES if given.pace is None else dict.fromkeys(GOALS, given.pace)
     with lasting_broker() as broker:
         turns = by_turns(
             kinds,
             given.rounds,
-            lambda kind, _: turn(broker, kind, given.seconds or SECONDS[kind], given.pace),
+            lambda kind, _: turn(broker, kind, given.seconds or SECONDS[kind], paces.get(kind, "")),
         )
-    hand_over([row for kind in kinds[1:] for row in rows(turns, kind, given.pace)], given)
+    hand_over([row for kind in kinds[1:] for row in rows(turns, kind, paces[kind])], given)
 
 
 if __name__ == "__main__":
