@@ -76,7 +76,8 @@ class FaultInjector:
         since = _now() - _WORKS * 1000
         back = [h.fault for h in self.happened if h.fault.kind in _ABSENCES and h.over > since]
         absent = [f.victim for f in (*lasting, *back)]
-        return fault.kind not in _ABSENCES or fault.victim not in absent
+        mine = fault.victim
+        return fault.kind not in _ABSENCES or not any(v in mine or mine in v for v in absent)
 
     def absences(self, application: str) -> int:
         """Return how often an application was absent without a replacement."""
@@ -116,10 +117,6 @@ class FaultInjector:
         self.children.pause(fault.victim)
         return lambda: self.children.resume(fault.victim)
 
-    def _gone(self, fault: Fault) -> Mend:
-        self.children.take_away(fault.victim)
-        return lambda: self.children.bring_back(fault.victim)
-
     def _replaced(self, fault: Fault) -> Mend:
         """Suspend a process, run another one in its place, and resume the first one.
 
@@ -151,8 +148,8 @@ class FaultInjector:
         return lambda: self.children.bring_back(fault.victim)
 
     def _absent(self, fault: Fault) -> Mend:
-        """Stop all processes whose names contain the victim's: one role, or instances."""
-        away = [name for name in WORKERS if fault.victim in name]
+        """Stop all processes whose names contain the victim's, such as a worker's stand-by."""
+        away = [name for name in self.children.names if fault.victim in name]
         for name in away:
             self.children.take_away(name)
 
@@ -298,6 +295,6 @@ _INJECT: Mapping[FaultKind, Callable[[FaultInjector, Fault], Mend | None]] = {
     FaultKind.AWAY: FaultInjector._away,
     FaultKind.APART: FaultInjector._apart,
     FaultKind.ASLEEP: FaultInjector._pause,
-    FaultKind.GONE: FaultInjector._gone,
+    FaultKind.GONE: FaultInjector._absent,
     FaultKind.REPLACED: FaultInjector._replaced,
 }

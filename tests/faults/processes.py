@@ -111,6 +111,11 @@ class Supervisor:
         """Start a child: the module and its arguments."""
         self._children[name] = Child(self._logs / f"{name.replace('/', '-')}.log", *arguments)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all children."""
+        return tuple(self._children)
+
     def have_logged(self, names: Sequence[str], text: str) -> bool:
         """Return whether each of these children has a text in its log."""
         self.look()

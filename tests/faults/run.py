@@ -165,6 +165,7 @@ def _start(
     children: Supervisor, where: RunClusters, scenario: Scenario, clocks: dict[str, Clock]
 ) -> None:
     rest = () if scenario.keep is None else ("--keep", str(scenario.keep))
+    standbys: dict[str, tuple[str, ...]] = {}
     for name in WORKERS:
         role, _, instance = name.partition("/")
         through: tuple[str, ...] = ()
@@ -172,10 +173,16 @@ def _start(
             through = ("tests.faults.shifted", str(clocks[instance].path))
         elif scenario.brief:
             through = (*BRIEF, "streams")
-        children.start(name, *worker(role, instance, where.cluster_of(instance), *through), *rest)
+        arguments = (*worker(role, instance, where.cluster_of(instance), *through), *rest)
+        if name in scenario.standbys:
+            arguments = (*arguments, "--standby")
+            standbys[f"{name}/standby"] = arguments
+        children.start(name, *arguments)
     eventually(
         lambda: children.have_logged(WORKERS, "ready") or pause(), "all workers are ready", 120
     )
+    for name, arguments in standbys.items():
+        children.start(name, *arguments)
     brief = BRIEF if scenario.brief else ()
     children.start("target", *brief, *application(where.cluster_of("ServerB"), "target"))
 

@@ -34,7 +34,8 @@ class Scenario:
     in each kind of topic, or only in ``kinds``, after a while. ``shifted``: processes use clocks
     that the test shifts. ``keep``: seconds for which processed records are kept before topics are
     trimmed. ``brief``: all retention is shorter than a minute (``tests/faults/brief.py``). ``two``:
-    two clusters, with only ServerB in the second one. ``times``: factor of the message rate of
+    two clusters, with only ServerB in the second one. ``standbys``: endpoint workers that have a
+    stand-by, which is named after its worker. ``times``: factor of the message rate of
     other runs, on dialogs of ``length`` messages. ``shortest``: seconds of load that the faults of
     the run need, however short the other runs are.
     """
@@ -51,6 +52,7 @@ class Scenario:
     keep: float | None = None
     brief: bool = False
     two: bool = False
+    standbys: Sequence[str] = ()
     times: float = 1.0
     length: int = 20
     shortest: float = 0.0
@@ -193,7 +195,15 @@ SCENARIOS = (
                 4,
                 ABSENCE,
             ),
+            Wanted(
+                FaultKind.ASLEEP,
+                ("endpoint/ServerA/standby",),
+                1,
+                ABSENCE,
+                then=("endpoint/ServerA",),
+            ),
         ),
+        standbys=("endpoint/ServerA",),
         share=0.28,
         brief=True,
         times=0.2,

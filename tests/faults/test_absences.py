@@ -91,6 +91,18 @@ def test_a_kill_of_an_absent_process_does_not_happen(tmp_path: Path) -> None:
         assert len(injector.happened) == 1
 
 
+def test_a_worker_is_absent_with_its_standby(tmp_path: Path) -> None:
+    with supervised(tmp_path) as children:
+        both = ("endpoint/A", "endpoint/A/standby")
+        for name in (*both, "endpoint/B"):
+            children.start(name, "http.server", "0")
+        injector = FaultInjector(RunClusters([]), children)
+        assert injector.strike(Fault(0.0, FaultKind.GONE, "endpoint/A"))
+        assert [children.is_away(name) for name in children.names] == [True, True, False]
+        eventually(lambda: injector.mend() or injector.is_whole or pause(), "they are back")
+        assert not any(children.is_away(name) for name in children.names)
+
+
 def test_the_kills_after_an_absence_follow_its_end(tmp_path: Path) -> None:
     kill = Fault(1.5, FaultKind.KILL, "forwarder/A")
     absence = Fault(0.0, FaultKind.ABSENT, "Gateway", then=(kill,))
@@ -109,6 +121,8 @@ def test_nobody_is_absent_twice_at_a_time(tmp_path: Path) -> None:
         assert not injector.may(Fault(2.0, FaultKind.ASLEEP, "target"))
         assert injector.may(Fault(2.0, FaultKind.ASLEEP, "source"))
         assert injector.may(Fault(2.0, FaultKind.KILL, "target"))
+        injector._mends.append((0.0, Fault(1.0, FaultKind.GONE, "endpoint/A"), 0, lambda: None))
+        assert not injector.may(Fault(2.0, FaultKind.ASLEEP, "endpoint/A/standby"))
 
         def is_back() -> bool:
             injector.mend()
