@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import pytest
@@ -22,12 +26,14 @@ from streams.kafka import (
     specs_of,
     topic_id,
 )
+from streams.live.admin import rekey
 from streams.live.admin.rekey import State, joint
 from streams.live.admin.repartition import Repartitioned, repartition, together
 from streams.live.admin.statements import Script, plan_script, publish_script
 from streams.protocol import Cause, Request, Source
 from streams.resources import topologies_dir
 from streams.topology import hosts_of, load, pairs_of
+from streams.wire import Topics
 from streams.wire.partition import partition_of
 from streams.wire.records import command_record, read_queued
 from tests.forgetting import forget
@@ -190,6 +196,32 @@ def test_killed_in_any_transaction_it_goes_on_when_it_is_run_again(
         give(one, "A", commit_transaction=commit)
     with pytest.raises(SurroundingsError, match="partitions are 3 and must be 1"):
         demand(one.cluster, specs_of(one.topology, one.topics))  # workers refuse to start
+    assert give(one, "A").partitions == COUNT
+    demand_all_received(one, dialogs)
+
+
+def end_in_transaction(bootstrap: str, prefix: str, lived: int) -> None:
+    """Run the command in this process, which is killed in a transaction."""
+    left = iter(range(lived))
+
+    def commit(method: Hook, *args: Any) -> Any:
+        return method(*args) if next(left, None) is not None else os.kill(os.getpid(), SIGKILL)
+
+    rekey.AT_ONCE = 4
+    cluster = HookedCluster(bootstrap, Topics(prefix), hooks={"commit_transaction": commit})
+    repartition(cluster, "A", COUNT, lambda _: None)
+
+
+@pytest.mark.long
+def test_its_process_is_killed(one: Rig) -> None:
+    """Nobody aborts the transaction: the next process fences it."""
+    one.endpoint("A")
+    dialogs = converse(one)
+    drained(one, "A")
+    where = one.cluster.bootstrap, one.topics.prefix
+    command = f"from tests.workers.test_repartition import *; end_in_transaction(*{where}, 2)"
+    ended = subprocess.run([sys.executable, "-c", command], timeout=DEADLINE)
+    assert ended.returncode == -SIGKILL
     assert give(one, "A").partitions == COUNT
     demand_all_received(one, dialogs)
 
