@@ -7,7 +7,7 @@
 # make fuzz    mutated inputs for every reader of files and every decoder, MINUTES=N, SEED=S
 # make soak    every kind of fault on real Kafka, more than an hour, writes docs/faults.md; SECONDS=N of
 #              load, MESSAGES=N in the first run, SEED=S
-# make mutants faults in the code, each killed by a test, most on real Kafka; 20 minutes
+# make mutants faults in the code, each killed by a test, most on real Kafka; 30 minutes
 # make faults  every container killed, frozen, cut off, restarted, scaled; 20 minutes, needs Docker,
 #              writes its part of docs/faults.md; RATE=N messages a second
 # make test-containers  the tests that need Kafka or PostgreSQL, on both in containers
