@@ -168,6 +168,7 @@ def test_a_word_has_colour_and_no_line(text: str) -> None:
         ("running: hub at 127.0.0.1:9092, prefix ssb.", STATES, ["running"]),
         ("  forwarder  gone, process 7, since then", STATES, ["gone"]),
         ("  endpoint   ServerA, not ready, heartbeat 1.0 s ago", STATES, ["not ready"]),
+        ("  endpoint   running, process 7, not answering", STATES, ["running", "not answering"]),
         ("  no worker  forwarder of broken, partition 0", STATES, ["no worker"]),
     ],
 )

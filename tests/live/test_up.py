@@ -14,10 +14,11 @@ import pytest
 from streams.client import Client
 from streams.embedded.probe import ask
 from streams.kafka import Cluster
+from streams.kafka.catalog import VERSION_KEY
 from streams.live import UpFolder, find_status
 from streams.live.local.folder import System, WorkerProcess
 from streams.resources import topologies_dir
-from streams.wire import Topics
+from streams.wire import Topics, encode_catalog_object
 from tests.command import invoke
 from tests.live.shown import gone, status
 from tests.running import DEADLINE, eventually
@@ -119,6 +120,33 @@ def test_another_topology_is_applied_and_gets_workers_that_serve_it(
     assert f"already runs at {kafka} with the prefix {unique}." in other.stderr
 
 
+@pytest.mark.long
+def test_workers_of_an_older_version_are_shown_and_replaced(
+    here: Path, kafka: str, unique: str
+) -> None:
+    """They serve nothing over HTTP, and their record has no port."""
+    there = ("--bootstrap", kafka, "--prefix", unique)
+    invoke("up", "two_brokers", *there)
+    before = {w["pid"] for w in status()["workers"]}
+    folder = UpFolder(here / ".hopline" / "up")
+    rows = json.loads(folder.workers_file.read_text())["workers"]
+    old = [{**{k: v for k, v in row.items() if k != "port"}, "log_from": 0} for row in rows]
+    folder.workers_file.write_text(json.dumps({"workers": old}))
+    found = invoke("status")
+    assert (found.exit_code, found.stdout.partition(":")[0]) == (1, "starting")
+    assert found.stdout.count("not answering\n") == 2
+    remedy = "\n             started by an older version: run `hopline up TOPOLOGY` again\n"
+    assert found.stdout.count(remedy) == 2
+    assert [(w["port"], w["answers"]) for w in status()["workers"]] == [(None, False)] * 2
+
+    again = invoke("up", "two_brokers", *there)
+    assert (again.exit_code, "ready after" in again.stdout) == (0, True), again.stderr
+    shown = status()
+    assert shown["health"] == "running"
+    assert not before & {w["pid"] for w in shown["workers"]}
+    assert all(map(gone, before))
+
+
 def test_lag_is_what_no_worker_has_passed(here: Path, kafka: str, unique: str) -> None:
     """The workers are none of `up`: two records of an application stand unread."""
     invoke("apply", "two_brokers", "--bootstrap", kafka, "--prefix", unique)
@@ -166,3 +194,36 @@ def test_a_file_of_another_program_and_a_process_id_used_again_say_nothing(tmp_p
     system = System(os.getpid(), "k:1", "ssb.", "t", (), False, 0.0)
     assert not folder.keeps(system)
     assert not folder.works(system, WorkerProcess("endpoint", os.getpid(), 0.0))
+
+
+@pytest.mark.long
+def test_a_worker_that_is_alive_but_no_longer_ready_is_not_counted(
+    here: Path, kafka: str, unique: str
+) -> None:
+    """Its log says for ever that it was ready once."""
+    invoke("up", "two_brokers", "--bootstrap", kafka, "--prefix", unique)
+    [forwarder, endpoint] = status()["workers"]
+    assert forwarder["port"] != endpoint["port"]
+    os.kill(endpoint["pid"], signal.SIGSTOP)
+    try:
+        found = invoke("status")
+    finally:
+        os.kill(endpoint["pid"], signal.SIGCONT)
+    assert (found.exit_code, found.stdout.partition(":")[0]) == (1, "starting")
+    assert "2 of 2 ready" in found.stdout and "Z, not answering\n" in found.stdout
+    assert f"no answer on port {endpoint['port']}; its log is " in found.stdout
+    eventually(healthy, "it answers again")
+
+    bad = encode_catalog_object(9, json.dumps({"number": 9, "hash": "no"}))
+    producer = Cluster(kafka, Topics(unique)).producer()
+    producer.produce(Topics(unique).catalog, key=VERSION_KEY, value=bad)
+    producer.flush(DEADLINE)
+    shown = eventually(lambda: None if healthy() else status(), "no worker is ready")
+    eventually(lambda: all(w["missing"] for w in status()["workers"]), "each says why")
+    for worker in status()["workers"]:
+        assert (worker["alive"], worker["answers"], worker["ready"]) == (True, True, [])
+        assert worker["missing"][0].startswith("The newest version of the catalog cannot be used")
+    assert shown["health"] == "starting"
+    found = invoke("status")
+    assert found.exit_code == 1 and found.stdout.count("0 of 2 ready") == 2
+    assert "\n             The newest version of the catalog cannot be used" in found.stdout

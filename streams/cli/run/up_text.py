@@ -7,15 +7,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from streams.cli.text.terminal import BAD, CARE, GOOD, Words
-from streams.cli.text.values import utc
+from streams.cli.text.values import shorten, utc
 from streams.live import CatalogStatus, Lag, Status, UpFolder, WorkerStatus, worst
 from streams.live.remote import RemoteStatus
 from streams.prose import counted
 
 _MOST_LAGS = 10
+_MOST_REASONS, _LONGEST_REASON = 3, 200
 STATES: Words = {
     r"^running(?=: )|\brunning(?=, process \d)": GOOD,
-    r"^starting(?=: )|\bnot ready\b": CARE,
+    r"^starting(?=: )|\bnot (?:ready|answering)\b": CARE,
     r"^(?:broken|stopped)(?=: )|\bgone(?=, process \d)|\bno heartbeat(?= for \d)": BAD,
     r"(?<=^  )(?:hung|held back|no worker)(?=  )": BAD,
 }
@@ -39,6 +40,7 @@ def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
     served = len(catalog.instances if catalog else system.instances)
     for worker in status.workers:
         yield row(worker.process.agent or worker.process.role, *_worker(worker, served))
+        yield from _reason_lines(folder, worker)
     yield from cluster_lines(status)
 
 
@@ -80,9 +82,25 @@ def _worker(worker: WorkerStatus, instances: int) -> tuple[str, ...]:
 
 
 def _ready(worker: WorkerStatus, instances: int) -> str:
+    state = f"{len(worker.ready)} of {instances} ready"
     if worker.process.agent:
-        return "an agent, ready" if worker.ready else "an agent, not ready yet"
-    return f"{len(worker.ready)} of {instances} ready"
+        state = "ready" if worker.ready else "not ready yet"
+    if worker.alive and not worker.answers:
+        state = "not answering"
+    return f"an agent, {state}" if worker.process.agent else state
+
+
+def _reason_lines(folder: UpFolder, worker: WorkerStatus) -> Iterator[str]:
+    """Yield why a process that is alive is not ready."""
+    process = worker.process
+    if worker.alive and not process.port:
+        yield row("", "started by an older version: run `hopline up TOPOLOGY` again")
+    elif worker.alive and not worker.answers:
+        yield row("", f"no answer on port {process.port}; its log is {folder.log(process.name)}")
+    for sentence in worker.missing[:_MOST_REASONS]:
+        yield row("", shorten(sentence, _LONGEST_REASON))
+    if len(worker.missing) > _MOST_REASONS:
+        yield row("", f"and {len(worker.missing) - _MOST_REASONS} more")
 
 
 def _alive(alive: bool) -> str:
@@ -178,6 +196,9 @@ def _process_json(worker: WorkerStatus) -> dict[str, Any]:
         "alive": worker.alive,
         "since": utc(worker.process.started),
         "restarts": worker.process.restarts,
+        "port": worker.process.port or None,
+        "answers": worker.answers,
+        "missing": list(worker.missing),
     }
 
 

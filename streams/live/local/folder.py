@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +50,18 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class WorkerProcess:
-    """A process of workers of one role, or an agent; its log begins at ``log_from`` in bytes.
+    """A process of workers of one role, or an agent.
 
-    ``started`` is Unix time in seconds, ``restarts`` counts the restarts.
+    ``started`` is Unix time in seconds, ``restarts`` counts the restarts. ``port``: where it serves
+    HTTP on loopback; 0 if an older version has started it.
     """
 
     role: str
     pid: int
     started: float
     restarts: int = 0
-    log_from: int = 0
     agent: str = ""
+    port: int = 0
 
     @property
     def name(self) -> str:
@@ -117,8 +118,8 @@ class UpFolder:
     def workers(self) -> tuple[WorkerProcess, ...]:
         """Return the workers that the supervisor runs, or ran when it was killed."""
         try:
-            return tuple(WorkerProcess(**row) for row in _read(self.workers_file)["workers"])
-        except (KeyError, TypeError):
+            return tuple(map(_worker, _read(self.workers_file)["workers"]))
+        except (KeyError, TypeError, AttributeError):
             return ()
 
     def record_system(self, system: System) -> None:
@@ -160,6 +161,17 @@ class UpFolder:
 def default_folder() -> Path:
     """Return ``.hopline/up`` under the current folder: one system per project."""
     return Path.cwd() / ".hopline" / "up"
+
+
+_FIELDS = tuple(field.name for field in fields(WorkerProcess))
+
+
+def _worker(row: dict[str, Any]) -> WorkerProcess:
+    """Return a recorded process; another version may have written more fields, or fewer."""
+    known = {name: row[name] for name in _FIELDS if name in row}
+    port = row.get("port")
+    valid = isinstance(port, int) and 0 < port < 1 << 16
+    return WorkerProcess(**{**known, "port": port if valid else 0})
 
 
 def _read(path: Path) -> dict[str, Any]:

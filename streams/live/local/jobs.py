@@ -35,9 +35,7 @@ def jobs_of(
 ) -> tuple[Job, ...]:
     """Return the jobs of a system; ``topology`` is the folder with the agents."""
     where = ("--bootstrap", bootstrap, "--prefix", prefix)
-    # No settings file is used, because logs are parsed here, and two processes cannot share an
-    # address.
-    ours = ("--log-format", "text", "--http=")
+    ours = ("--log-format", "text")  # for people, and `up` quotes the last line
     workers = (
         Job(role, ("streams", "worker", role, "--all", *where, "--slot", SLOT, *ours))
         for role in ROLES

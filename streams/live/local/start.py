@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from streams.embedded import Broker, Condition
-from streams.embedded.process import POLL_S, spawn, wait_until
+from streams.embedded.process import spawn, wait_until
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, Deployment, deploy, preview, read_catalog
 from streams.live.admin.open_dialogs import find_broken
 from streams.live.admin.statements import live_topology
 from streams.live.local.folder import System, UpFolder, WorkerProcess
-from streams.live.local.readiness import last_words, ready_instances
+from streams.live.local.readiness import WorkerStatus, ask_workers, last_words
 from streams.live.local.stop import stop_workers
 from streams.private import make_folder
 from streams.settings import Replication
@@ -26,6 +26,8 @@ from streams.wire import Topics
 Reporter = Callable[[str], None]
 _REPORT_S = 2.0
 """Seconds between progress lines."""
+_ASK_S = 0.2
+"""Seconds between two questions to workers that are not ready yet."""
 _APPEARS_S = 5.0
 
 
@@ -77,7 +79,7 @@ def start(folder: UpFolder, wish: Wish, report: Reporter) -> Started:
                 report(finding)
         instances = tuple(live_topology(read_catalog(cluster)).instances)
         wanted = _system(wish, bootstrap, instances)
-        if before is None or not (_fits(before, wanted) and folder.keeps(before)):
+        if before is None or not _fits(folder, before, wanted):
             stop_workers(folder, before)
             system = _run(folder, wanted)
         else:
@@ -135,12 +137,14 @@ def _system(wish: Wish, bootstrap: str, instances: tuple[str, ...]) -> System:
     )
 
 
-def _fits(before: System, wanted: System) -> bool:
-    """Return whether the running processes serve all instances."""
+def _fits(folder: UpFolder, before: System, wanted: System) -> bool:
+    """Return whether processes run that serve all instances, and that can be asked."""
     return (
         before.jobs == wanted.jobs
         and before.agents == wanted.agents
         and (set(before.instances) == set(wanted.instances))
+        and folder.keeps(before)
+        and all(worker.port for worker in folder.workers())
     )
 
 
@@ -162,11 +166,11 @@ def _await_ready(folder: UpFolder, system: System, timeout: float, report: Repor
     deadline = time.monotonic() + timeout
     next_word = time.monotonic() + _REPORT_S
     while True:
-        counts = {w: len(ready_instances(folder, w)) for w in folder.workers()}
-        wanted = {w: len(w.wanted(system.instances)) for w in counts}
-        if len(counts) == len(system.jobs) and all(n >= wanted[w] for w, n in counts.items()):
+        instances = system.instances
+        workers = ask_workers(folder, system, instances)
+        if len(workers) == len(system.jobs) and all(w.serves(instances) for w in workers):
             return
-        progress = ", ".join(f"{w.name} {n} of {wanted[w]}" for w, n in counts.items())
+        progress = ", ".join(_progress(worker, instances) for worker in workers)
         _refuse_failed(folder, system)
         now = time.monotonic()
         if progress and now > next_word:
@@ -179,7 +183,14 @@ def _await_ready(folder: UpFolder, system: System, timeout: float, report: Repor
                 f"Their logs are in {folder.log('keeper').parent}; `hopline status` shows the "
                 "state, `hopline down` stops them.",
             )
-        time.sleep(POLL_S)
+        time.sleep(_ASK_S)
+
+
+def _progress(worker: WorkerStatus, instances: tuple[str, ...]) -> str:
+    wanted = worker.process.wanted(instances)
+    why = worker.missing[:1] if worker.answers else ("not answering",)
+    counts = f"{worker.process.name} {len(worker.ready)} of {len(wanted)}"
+    return " ".join((counts, *(f"({reason})" for reason in why)))
 
 
 def _refuse_failed(folder: UpFolder, system: System) -> None:

@@ -10,18 +10,9 @@ from streams.kafka import Cluster, Hung
 from streams.live.admin.unreadable import UnreadableStatement
 from streams.live.cluster_status import CatalogStatus, ClusterStatus, Lag, ask_cluster
 from streams.live.health import Health
-from streams.live.local.folder import System, UpFolder, WorkerProcess
-from streams.live.local.readiness import ready_instances
+from streams.live.local.folder import System, UpFolder
+from streams.live.local.readiness import WorkerStatus, ask_workers
 from streams.wire import Topics
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerStatus:
-    """A process of workers; ``ready`` are the instances that it serves, or an agent's name."""
-
-    process: WorkerProcess
-    alive: bool
-    ready: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +45,21 @@ def worst(statuses: Iterable[Status]) -> Health:
 
 
 def find_status(folder: UpFolder, timeout: float) -> Status:
-    """Return the status of processes, logs, catalog and groups; ``timeout``: seconds for Kafka."""
+    """Return the status of processes, catalog and groups; ``timeout``: seconds for Kafka."""
     system = folder.system()
     if system is None:
         return Status(Health.STOPPED)
     broker = Broker(folder.kafka) if system.embedded else None
     condition = broker.condition() if broker else None
     recorded = broker.data.recorded() if broker else None
-    workers = tuple(
-        WorkerStatus(w, folder.works(system, w), ready_instances(folder, w))
-        for w in folder.workers()
-    )
     answers = condition in (None, Condition.RUNNING)
     asked = ask_cluster(_cluster(system), timeout) if answers else ClusterStatus()
     catalog, supervised = asked.catalog, folder.keeps(system)
+    workers = ask_workers(folder, system, catalog.instances if catalog else system.instances)
     lives = supervised and catalog is not None and all(w.alive for w in workers)
     alive = lives and not asked.hung and not asked.held_back
-    wanted = set(catalog.instances) if catalog else set()
-    served = bool(workers) and all(w.ready >= w.process.wanted(wanted) for w in workers)
+    wanted = catalog.instances if catalog else ()
+    served = bool(workers) and all(w.serves(wanted) for w in workers)
     health = Health.BROKEN if not alive else Health.RUNNING if served else Health.STARTING
     pid = recorded.pid if recorded else None
     rest = catalog, asked.lags, asked.hung, asked.held_back

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from streams.embedded.probe import free_ports
 from streams.embedded.process import spawn
 from streams.live.local.folder import UpFolder, WorkerProcess
 from streams.live.local.jobs import Job
@@ -77,10 +78,11 @@ class Supervisor:
         return True
 
     def _start(self, job: Job, restarts: int) -> _Child:
-        log = self._folder.log(job.name)
-        log_from = log.stat().st_size if log.exists() else 0
-        process = spawn([sys.executable, "-m", *job.words], log, "ab")
-        shown = WorkerProcess(job.role, process.pid, time.time(), restarts, log_from, job.agent)
+        # If another program takes the port first, the process ends, and its successor has another.
+        [port] = free_ports(1)
+        command = [sys.executable, "-m", *job.words, f"--http={port}"]
+        process = spawn(command, self._folder.log(job.name), "ab")
+        shown = WorkerProcess(job.role, process.pid, time.time(), restarts, job.agent, port)
         return _Child(job, shown, process)
 
     def _record(self, children: list[_Child]) -> None:
