@@ -67,6 +67,7 @@ from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stalled_fetch import StalledFetch
 from streams.kafka.stated import demand_stateable, stated_cluster
+from streams.kafka.statistics import ReadStatistics, Statistics, StatisticsReader
 from streams.kafka.taking import take, take_more
 from streams.kafka.topic_ids import NO_TOPIC, find_topic_id, topic_id, topic_ids
 from streams.kafka.transactor import AbortedError, Outgoing, Transactor
@@ -106,9 +107,12 @@ __all__ = [
     "Overtaken",
     "Patience",
     "Producer",
+    "ReadStatistics",
     "Returning",
     "Spans",
     "StalledFetch",
+    "Statistics",
+    "StatisticsReader",
     "StuckError",
     "TopicPartition",
     "Transactor",

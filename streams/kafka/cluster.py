@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from streams.errors import SurroundingsError
 from streams.kafka.failure import worded
 from streams.kafka.outage import Outage
+from streams.kafka.statistics import ReadStatistics, StatisticsReader
 from streams.settings import Replication, demand_safe
 from streams.wire import MalformedError, Topics
 
@@ -114,13 +115,13 @@ class Cluster:
         self,
         *,
         transactional_id: str | None = None,
-        stats: Callable[[str], None] | None = None,
+        stats: ReadStatistics | None = None,
         **config: Any,
     ) -> Producer:
         """Create an idempotent producer with Java's partitioner; success reports only on request.
 
         ``stats`` receives the producer's statistics from time to time, while the producer is
-        polled.
+        polled; what it raises is only logged.
         """
         settings: dict[str, Any] = {
             "enable.idempotence": True,
@@ -139,7 +140,7 @@ class Cluster:
         self,
         group: str,
         *,
-        stats: Callable[[str], None] | None = None,
+        stats: ReadStatistics | None = None,
         within: int | None = None,
         errors: Callable[[KafkaError], None] | None = None,
         **config: Any,
@@ -236,10 +237,10 @@ def _limited(within: int | None) -> dict[str, Any]:
     return {"receive.message.max.bytes": within, **dict.fromkeys(sizes, within // 2)}
 
 
-def _reported(stats: Callable[[str], None] | None) -> dict[str, Any]:
+def _reported(stats: ReadStatistics | None) -> dict[str, Any]:
     if stats is None:  # a client that is never polled would collect reports forever
         return {}
-    return {"stats_cb": stats, "statistics.interval.ms": STATISTICS_EVERY}
+    return {"stats_cb": StatisticsReader(stats), "statistics.interval.ms": STATISTICS_EVERY}
 
 
 __all__ = [

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Collection
 
 from confluent_kafka import Consumer
 
@@ -12,6 +11,7 @@ from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster
 from streams.kafka.lost_brokers import Asking, LostBrokers
 from streams.kafka.stalled_fetch import Place, StalledFetch
+from streams.kafka.statistics import ReadStatistics
 
 log = logging.getLogger("hopline.kafka")
 
@@ -25,7 +25,7 @@ class ConsumerHealth:
     def __init__(
         self,
         cluster: Cluster,
-        also: Callable[[dict[str, Any]], None] | None = None,
+        also: ReadStatistics | None = None,
         topic: str | None = None,
     ) -> None:
         self._cluster = cluster

@@ -7,15 +7,13 @@ continues with its other partitions. Only a new client can read the stalled part
 
 from __future__ import annotations
 
-import json
-import logging
 import time
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaException, TopicPartition
 
-log = logging.getLogger("hopline.kafka")
+from streams.kafka.statistics import ReadStatistics, Statistics
 
 Place = tuple[str, int]
 """Topic and partition."""
@@ -40,12 +38,12 @@ class StalledFetch:
     A partition is stalled if its fetch position stays below the last stable offset from one check
     to the next, with a report of the client in between, while the client has no buffered records.
     (A client with buffered records does not fetch because its application is slow.) ``also`` gets
-    the parsed reports, too.
+    the reports, too.
     """
 
     def __init__(
         self,
-        also: Callable[[dict[str, Any]], None] | None = None,
+        also: ReadStatistics | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._also, self._clock = also, clock
@@ -54,23 +52,10 @@ class StalledFetch:
         self._behind: dict[Place, int] = {}
         self._drained = False
         self._reported = False
-        self._ignores = False
         self._look_at = 0.0
 
-    def report(self, statistics: str) -> None:
-        """Process a report of the client, in JSON as described in librdkafka's STATISTICS.md.
-
-        A report that cannot be read is ignored; only the first one is logged. The client writes the
-        names that brokers advertise, also those of other companies, without escaping them.
-        """
-        try:
-            self._read(json.loads(statistics))
-        except Exception as error:
-            if not self._ignores:
-                log.warning("statistics of Kafka's client cannot be read: %r", error)
-            self._ignores = True
-
-    def _read(self, report: dict[str, Any]) -> None:
+    def report(self, report: Statistics) -> None:
+        """Process a report of the client; raise an exception if it cannot be read."""
         said = {
             (topic, int(number)): (int(partition["next_offset"]), int(partition["fetchq_cnt"]))
             for topic, about in report["topics"].items()

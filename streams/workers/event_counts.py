@@ -6,14 +6,12 @@ figures need not be consistent with each other.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
 
 from streams.errors import Event
+from streams.kafka import ReadStatistics, Statistics
 from streams.node import Transaction
 
 _kind = itemgetter("event", "error")
@@ -82,30 +80,28 @@ class Traffic:
     _open: dict[str, int] = field(default_factory=dict)
 
     @property
-    def reader(self) -> Callable[[dict[str, Any]], None] | None:
+    def reader(self) -> ReadStatistics | None:
         """Return the callback for the consumer's statistics."""
         return self._read if self.wanted else None
 
     @property
-    def writer(self) -> Callable[[str], None] | None:
+    def writer(self) -> ReadStatistics | None:
         """Return the callback for the producer's statistics."""
         return self._written if self.wanted else None
 
-    def _read(self, said: dict[str, Any]) -> None:
+    def _read(self, said: Statistics) -> None:
         self.received = said["rx_bytes"]
         self.lag = {name: _lag(topic) for name, topic in said["topics"].items()}
         self._connected(said)
 
-    def _written(self, text: str) -> None:
-        said = json.loads(text)
+    def _written(self, said: Statistics) -> None:
         self.sent, self.messages_sent = said["tx_bytes"], said["txmsg_bytes"]
         self.pending = said["msg_size"]
         self._connected(said)
 
-    def _connected(self, said: dict[str, object]) -> None:
-        brokers = said["brokers"]
-        assert isinstance(brokers, dict)
-        self._open[str(said["type"])] = sum(b["state"] == "UP" for b in brokers.values())
+    def _connected(self, said: Statistics) -> None:
+        brokers = said["brokers"].values()
+        self._open[str(said["type"])] = sum(broker["state"] == "UP" for broker in brokers)
         self.connections = sum(self._open.values())
 
 

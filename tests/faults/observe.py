@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 import uuid
@@ -18,6 +17,7 @@ from streams.kafka import (
     Consumer,
     LostBrokers,
     Message,
+    Statistics,
     TopicPartition,
     headers_of,
     partitions_of,
@@ -164,8 +164,8 @@ class _Eye:
         consumer.assign([TopicPartition(*place, at) for place, at in self._at.items()])
         return consumer
 
-    def _report(self, text: str) -> None:
-        self._said = json.loads(text)["topics"]
+    def _report(self, report: Statistics) -> None:
+        self._said = report["topics"]
 
     def behind(self) -> list[str]:
         """Return the unread partitions, each with its position and the report of Kafka's client."""

@@ -657,10 +657,17 @@ MUTANTS = (
     ),
     KafkaMutant(
         "fail for statistics that cannot be read",
-        "kafka/stalled_fetch.py",
+        "kafka/statistics.py",
         "        except Exception as error:\n",
         "        except ValueError as error:\n",
         "kafka/test_stalled_fetch.py",
+    ),
+    KafkaMutant(
+        "let the client parse its own statistics",
+        _CLUSTER,
+        '"stats_cb": StatisticsReader(stats)',
+        '"stats_cb": lambda report: stats(__import__("json").loads(report))',
+        "workers/test_traffic.py",
     ),
     KafkaMutant(
         "begin anew where another works",

@@ -9,7 +9,6 @@ replaces the client.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 from streams.kafka import (
     GATHERED,
@@ -17,6 +16,7 @@ from streams.kafka import (
     Cluster,
     Consumer,
     Message,
+    ReadStatistics,
     TopicPartition,
     is_at_end,
     start_before_newest,
@@ -42,7 +42,7 @@ class ControlConsumer:
     ``positions`` are the next offsets of ``catalog`` and of ``presence``.
     """
 
-    def __init__(self, cluster: Cluster, stats: Callable[[str], None]) -> None:
+    def __init__(self, cluster: Cluster, stats: ReadStatistics) -> None:
         self._cluster, self._topics, self._stats = cluster, cluster.topics, stats
         self._pausing = False
         self.client = self._made()
