@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from streams.node import LEFT, SILENCE
+from streams.node import LEFT, MOST_NAMES, SILENCE, Keeps, displaced, next_removal
 
 _SILENCE_MS = int(SILENCE * 1000)
 _SKEW_MS = 30_000
@@ -16,13 +16,17 @@ _SKEW_MS = 30_000
 class Liveness:
     """The last heartbeat of each instance; times are Kafka's, in epoch milliseconds.
 
-    The heartbeats advance Kafka's clock; between heartbeats the reader's own clock is used.
+    The heartbeats advance Kafka's clock; between heartbeats the reader's own clock is used. Any
+    client with write access to ``presence`` may invent names: besides those that ``keeps`` keeps,
+    at most MOST_NAMES are remembered.
     """
 
+    keeps: Keeps
     _last: dict[str, tuple[int, float]] = field(default_factory=dict)
     _newest: int = 0
     _moved_at: int | None = None
     _seen: int = 0
+    _forget_from: int = MOST_NAMES
 
     def seen(self, instance: str, at: int, count: int, period: float = 1.0) -> None:
         """Record a heartbeat; the next one is due in ``period`` seconds.
@@ -31,6 +35,10 @@ class Liveness:
         """
         self._last[instance] = (at, 0 if count == LEFT else _SILENCE_MS * period)
         self._newest = max(self._newest, at)
+        if len(self._last) > self._forget_from:
+            for name in displaced({name: at for name, (at, _) in self._last.items()}, self.keeps):
+                del self._last[name]
+            self._forget_from = next_removal(len(self._last))
 
     def judge(self, now: int) -> Iterator[tuple[str, bool, int]]:
         """Yield each instance, whether it is up, and the time of its last heartbeat.

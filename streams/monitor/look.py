@@ -30,7 +30,8 @@ from streams.kafka.hung import PATIENCE as HUNG
 from streams.monitor.liveness import Liveness
 from streams.node import counted
 from streams.topology import Topology, next_instances, pair_names
-from streams.wire import MalformedError, Topics, decode_presence, period_in
+from streams.wire import MalformedError, Topics
+from streams.wire.heartbeats import HeartbeatReader
 from streams.wire.spans import spans_in
 
 _BEGINNING = -2
@@ -66,7 +67,7 @@ class Eye:
     ) -> None:
         self._cluster, self._patience = cluster, patience
         self._catalog = CatalogState()
-        self._liveness = Liveness()
+        self._liveness, self._heartbeats = Liveness(self._has), HeartbeatReader()
         self._hung = HungTransactions(cluster, hung_after)
         self._consumer: Consumer | None = None
         self._sizes: dict[Place, dict[int, int]] = {}
@@ -168,10 +169,15 @@ class Eye:
         if message.topic() == self._cluster.topics.catalog:
             self._catalog.read(message)
             return
-        with suppress(MalformedError):
-            heartbeat = decode_presence(message.value())
-            instance, at = heartbeat["instance"], message.timestamp()[1]
-            self._liveness.seen(instance, at, heartbeat["count"], period_in(heartbeat))
+        with suppress(MalformedError):  # any client may write to this topic
+            beat = self._heartbeats.read(message.key(), message.value())
+            if beat.instance.encode() == message.key():
+                self._liveness.seen(beat.instance, message.timestamp()[1], beat.number, beat.period)
+
+    def _has(self, instance: str) -> bool:
+        """Return whether the catalog has an instance."""
+        topology = self._catalog.topology
+        return topology is not None and instance in topology.instances
 
     # --- positions -------------------------------------------------------------------------------
 

@@ -30,7 +30,16 @@ from streams.node.liveness.far_presence import FarPresence
 from streams.node.liveness.kafka_clock import KafkaClock
 from streams.node.liveness.precedence import member_name
 from streams.node.liveness.presence import EACH_SECOND, SILENCE, Presence, period_of
-from streams.node.liveness.slot_owners import FRESH, LEFT, SlotOwners, SlotState
+from streams.node.liveness.slot_owners import (
+    FRESH,
+    LEFT,
+    MOST_NAMES,
+    Keeps,
+    SlotOwners,
+    SlotState,
+    displaced,
+    next_removal,
+)
 from streams.node.mirroring.claims import answer_in, claims_of
 from streams.node.mirroring.mirror import MirroredRoute, Pair, RoleAnswer, RouteState, Step
 from streams.node.mirroring.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
@@ -42,6 +51,7 @@ __all__ = [
     "FRESH",
     "HELD",
     "LEFT",
+    "MOST_NAMES",
     "PROBES",
     "SILENCE",
     "UNLIMITED",
@@ -60,6 +70,7 @@ __all__ = [
     "Holding",
     "HopView",
     "KafkaClock",
+    "Keeps",
     "Lane",
     "MessageType",
     "MirroredRoute",
@@ -93,12 +104,14 @@ __all__ = [
     "catalog_of",
     "claims_of",
     "counted",
+    "displaced",
     "event",
     "held_epoch",
     "home_of",
     "member_name",
     "moves_of",
     "narrowed",
+    "next_removal",
     "owner_of",
     "pairs_at",
     "parse_missing_route",

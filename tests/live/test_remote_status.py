@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
+from streams.kafka import Cluster, create
 from streams.live import Health
 from streams.live.remote import LastHeartbeat, RemoteWorker, find_remote_status, workers_of
 from streams.live.remote.heartbeats import read_heartbeats
+from streams.node import LEFT, MOST_NAMES
+from streams.wire import Topics, encode_presence
+from streams.wire.specs import TopicSpec
 from tests.command import hopline
-from tests.running import System, eventually, running
+from tests.running import DEADLINE, System, eventually, running
 
 
 def status(system: System) -> tuple[int, dict[str, Any]]:
@@ -82,7 +86,7 @@ def test_without_heartbeats_ages_are_by_the_clock_of_who_asks(kafka: str, unique
         system.stop()
         [*beats] = read_heartbeats(system.cluster, kafka_now=lambda: 10**10)
         assert beats and all(beat.age > 10**9 for beat in beats)
-        found = find_remote_status(system.cluster, 30, lambda _: beats)
+        found = find_remote_status(system.cluster, 30, lambda *_: beats)
         assert found.health is Health.STOPPED
 
 
@@ -151,3 +155,28 @@ def test_from_heartbeats_to_workers(beats: list[LastHeartbeat], rows: list[Any])
     found = workers_of(beats, ["A"])
     assert [(w.role, w.slot, w.replica, w.alive) for w in found] == rows
     assert all(isinstance(w, RemoteWorker) and w.instance == "A" for w in found)
+
+
+def test_invented_names_and_processes_are_bounded(kafka: str, unique: str) -> None:
+    """The last heartbeat of an instance stays, even if it is the oldest of all."""
+    cluster = Cluster(kafka, Topics(unique))
+    create(cluster, [TopicSpec(cluster.topics.presence, "presence", 1, {})])
+    producer = cluster.producer()
+
+    def write(name: str, replica: str, key: str | None = None) -> None:
+        value = encode_presence(name, replica, LEFT, 0)
+        producer.produce(cluster.topics.presence, value, (key or name).encode())
+
+    write("A", "first")
+    write("A", "last")
+    for number in range(MOST_NAMES):
+        write("B", str(number))
+        write(f"Invented{number}", "r")
+        producer.poll(0)
+    write("A", "odd", "B")
+    producer.flush(DEADLINE)
+    found = {(beat.name, beat.replica) for beat in read_heartbeats(cluster, ("A", "B"))}
+    assert len(found) <= MOST_NAMES + 2
+    last = {("A", "last"), ("B", str(number)), (f"Invented{number}", "r")}
+    assert last <= found
+    assert not found & {("A", "first"), ("A", "odd"), ("B", "0"), ("Invented0", "r")}

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from streams.kafka import Cluster
+from streams.kafka import CatalogState, Cluster, Message
 from streams.monitor.liveness import Liveness
 from streams.monitor.look import Eye, Seen
 from streams.monitor.sampler import KEPT, Sampler
-from streams.node import LEFT
+from streams.node import LEFT, MOST_NAMES
+from streams.node.liveness.slot_owners import keeps_none
+from streams.resources import topologies_dir
 from streams.store import DialogSide, HeartbeatSample, LagSample, Row, Situation, Store
 from streams.store.sampled import samples_in
+from streams.topology import load
+from streams.wire import encode_presence
 from tests.store.build_state import TROUBLE, dialog
 
 NOW = 1_700_000_000_000
@@ -113,7 +117,7 @@ def _judged(heartbeats: Liveness, now: int) -> dict[str, bool]:
 
 
 def test_who_was_silent_for_five_seconds_is_down() -> None:
-    heartbeats = Liveness()
+    heartbeats = Liveness(keeps_none)
     heartbeats.seen("A", NOW, 1)
     heartbeats.seen("B", NOW - 4_999, 1)
     assert _judged(heartbeats, NOW) == {"A": True, "B": True}
@@ -122,7 +126,7 @@ def test_who_was_silent_for_five_seconds_is_down() -> None:
 
 
 def test_kafkas_clock_counts_and_not_the_readers() -> None:
-    heartbeats = Liveness()
+    heartbeats = Liveness(keeps_none)
     ahead = NOW + 3_600_000
     heartbeats.seen("A", NOW, 1)
     assert _judged(heartbeats, NOW - 60_000) == {"A": True}
@@ -132,7 +136,7 @@ def test_kafkas_clock_counts_and_not_the_readers() -> None:
 
 
 def test_without_heartbeats_the_readers_clock_counts() -> None:
-    heartbeats = Liveness()
+    heartbeats = Liveness(keeps_none)
     heartbeats.seen("A", NOW, 1)
     assert _judged(heartbeats, NOW + 20_000) == {"A": True}
     assert _judged(heartbeats, NOW + 24_000) == {"A": True}
@@ -142,13 +146,65 @@ def test_without_heartbeats_the_readers_clock_counts() -> None:
 
 
 def test_an_instance_with_an_old_heartbeat_is_down_at_the_first_look() -> None:
-    heartbeats = Liveness()
+    heartbeats = Liveness(keeps_none)
     heartbeats.seen("A", NOW, 1)
     assert _judged(heartbeats, NOW + 600_000) == {"A": False}
 
 
 def test_an_instance_that_reports_its_shutdown_is_down_at_once() -> None:
-    heartbeats = Liveness()
+    heartbeats = Liveness(keeps_none)
     heartbeats.seen("A", NOW, 1)
     heartbeats.seen("A", NOW + 1, LEFT)
     assert _judged(heartbeats, NOW + 1) == {"A": False}
+
+
+def test_names_that_any_client_may_invent_are_bounded() -> None:
+    """The instances of the catalog stay, however long they were silent."""
+    heartbeats = Liveness({"A", "B"}.__contains__)
+    heartbeats.seen("A", NOW, 1)
+    for number in range(5 * MOST_NAMES):
+        heartbeats.seen(f"Invented{number}", NOW + number, 1, 60.0)
+    heartbeats.seen("B", NOW + 5 * MOST_NAMES, 1)
+    judged = _judged(heartbeats, NOW)
+    assert len(judged) <= MOST_NAMES + 1
+    assert (judged["A"], judged["B"], judged[f"Invented{number}"]) == (False, True, True)
+
+
+def test_many_instances_stay() -> None:
+    heartbeats = Liveness(lambda name: name.startswith("Instance"))
+    for number in range(2 * MOST_NAMES):
+        heartbeats.seen(f"Instance{number}", NOW + number, 1)
+        heartbeats.seen(f"Invented{number}", NOW + number, 1)
+    judged = _judged(heartbeats, NOW)
+    assert sum(name.startswith("Instance") for name in judged) == 2 * MOST_NAMES
+    assert len(judged) <= 2.5 * MOST_NAMES
+
+
+def watching() -> Eye:
+    """Return an eye that has read a catalog with ServerA and ServerB."""
+    eye = Eye(Cluster("nobody:1"))
+    eye._catalog = CatalogState(topology=load(topologies_dir() / "two_brokers", 0.0))
+    return eye
+
+
+def read(eye: Eye, name: str, key: bytes | None, at: int = NOW) -> None:
+    value = encode_presence(name, "r", 1, at)
+    topic = eye._cluster.topics.presence
+    eye._read(Message(topic=topic, key=key, value=value, timestamp=(2, at)))
+
+
+def test_a_heartbeat_counts_only_under_its_own_key() -> None:
+    eye = watching()
+    for key in (b"ServerB", b"servera", b"", b"\xff", None):
+        read(eye, "ServerA", key)
+    assert _judged(eye._liveness, NOW) == {}
+    read(eye, "ServerA", b"ServerA")
+    assert _judged(eye._liveness, NOW) == {"ServerA": True}
+
+
+def test_a_sample_keeps_the_instances_of_the_catalog() -> None:
+    eye = watching()
+    for number, name in enumerate(["ServerA", *map(str, range(2 * MOST_NAMES))]):
+        read(eye, name, name.encode(), NOW + number)
+    judged = _judged(eye._liveness, NOW)
+    assert "ServerA" in judged and len(judged) <= MOST_NAMES + 1

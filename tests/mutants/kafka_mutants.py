@@ -50,6 +50,7 @@ _HEARTBEATS = "workers/control/heartbeats.py"
 _WRITER = "workers/control/heartbeat_writer.py"
 _REMOTE = "workers/control/remote_watch.py"
 _PRESENCE = "wire/heartbeats.py"
+_STATUS = "live/remote/heartbeats.py"
 _EVOLUTION = "wire/evolution.py"
 _CLAIMS = "node/mirroring/claims.py"
 _DIALOG = "protocol/dialog.py"
@@ -902,6 +903,48 @@ MUTANTS = (
         "        for instance in displaced(self._changed, self._is_needed):\n",
         "        for instance in ():\n",
         "node/test_presence.py",
+    ),
+    KafkaMutant(
+        "sample any number of living names",
+        "monitor/liveness.py",
+        "        if len(self._last) > self._forget_from:\n",
+        "        if False:\n",
+        "monitor/test_samples.py",
+    ),
+    KafkaMutant(
+        "displace sampled instances",
+        "monitor/look.py",
+        "        return topology is not None and instance in topology.instances\n",
+        "        return False\n",
+        "monitor/test_samples.py",
+    ),
+    KafkaMutant(
+        "sample a heartbeat under any key",
+        "monitor/look.py",
+        "            if beat.instance.encode() == message.key():\n",
+        "            if True:\n",
+        "monitor/test_samples.py",
+    ),
+    KafkaMutant(
+        "show any number of names",
+        _STATUS,
+        "            if len(self.seen) > self._forget_from:\n",
+        "            if False:\n",
+        "live/test_remote_status.py",
+    ),
+    KafkaMutant(
+        "displace shown instances",
+        _STATUS,
+        "lambda process: self._last.get(process[0]) == process",
+        "lambda process: False",
+        "live/test_remote_status.py",
+    ),
+    KafkaMutant(
+        "show a heartbeat under any key",
+        _STATUS,
+        "            if beat.instance.encode() != message.key():\n",
+        "            if False:\n",
+        "live/test_remote_status.py",
     ),
     # --- rules that are kept elsewhere: by what topics are like, in node and in protocol
     KafkaMutant(

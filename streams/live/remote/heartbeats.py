@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import NamedTuple
 
 from streams.kafka import Cluster, KafkaError, KafkaException, Message, TopicPartition
-from streams.node import FRESH, LEFT
+from streams.node import FRESH, LEFT, MOST_NAMES, displaced, next_removal
 from streams.wire import MalformedError
 from streams.wire.heartbeats import HeartbeatReader
 
@@ -31,6 +31,10 @@ class LastHeartbeat(NamedTuple):
     left: bool
 
 
+_Process = tuple[str, str]
+"""A name, and a process that uses it."""
+
+
 class _Seen(NamedTuple):
     appended: int
     period: float
@@ -39,16 +43,19 @@ class _Seen(NamedTuple):
 
 def read_heartbeats(
     cluster: Cluster,
+    instances: Collection[str] = (),
     *,
     clock: Callable[[], float] = time.monotonic,
     kafka_now: Callable[[], float] = time.time,
 ) -> list[LastHeartbeat]:
     """Return the last heartbeat of each process under each name.
 
+    Any client with write access to ``presence`` may invent names and processes, so at most
+    MOST_NAMES of them are returned, the newest ones, besides the last of each of ``instances``.
     Kafka's time is taken from a heartbeat that arrives during the call. If none arrives in three
     periods, no worker is alive, and ``kafka_now`` (epoch seconds) is used.
     """
-    watch = _Watch(cluster)
+    watch = _Watch(cluster, instances)
     try:
         watch.read_to_end(clock() + _END_WITHIN, clock)
         until = clock() + watch.patience
@@ -66,8 +73,10 @@ def read_heartbeats(
 class _Watch:
     """Reads heartbeats; ``now`` is Kafka's clock in epoch milliseconds, None before the first."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.seen: dict[tuple[str, str], _Seen] = {}
+    def __init__(self, cluster: Cluster, instances: Collection[str]) -> None:
+        self.seen: dict[_Process, _Seen] = {}
+        self._instances, self._last = frozenset(instances), dict[str, _Process]()
+        self._forget_from = MOST_NAMES
         self.now: int | None = None
         self._reader, self._at_end = HeartbeatReader(), False
         self._topic = cluster.topics.presence
@@ -96,10 +105,23 @@ class _Watch:
         appended = message.timestamp()[1]
         with suppress(MalformedError):  # any client may write to this topic
             beat = self._reader.read(message.key(), message.value())
+            if beat.instance.encode() != message.key():
+                return
             left = beat.number == LEFT
-            self.seen[beat.instance, beat.replica] = _Seen(appended, beat.period, left)
+            process = beat.instance, beat.replica
+            self.seen[process] = _Seen(appended, beat.period, left)
+            if beat.instance in self._instances:
+                self._last[beat.instance] = process
+            if len(self.seen) > self._forget_from:
+                self._forget()
             if self._at_end and not left:
                 self.now = appended
+
+    def _forget(self) -> None:
+        seen_at = {process: seen.appended for process, seen in self.seen.items()}
+        for process in displaced(seen_at, lambda process: self._last.get(process[0]) == process):
+            del self.seen[process]
+        self._forget_from = next_removal(len(self.seen))
 
     @property
     def patience(self) -> float:

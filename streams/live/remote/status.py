@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from streams.kafka import Cluster, Hung
@@ -57,7 +57,7 @@ class RemoteStatus:
 def find_remote_status(
     cluster: Cluster,
     timeout: float,
-    heartbeats: Callable[[Cluster], Sequence[LastHeartbeat]] = read_heartbeats,
+    heartbeats: Callable[[Cluster, Collection[str]], Sequence[LastHeartbeat]] = read_heartbeats,
 ) -> RemoteStatus:
     """Return the status of a cluster; ``timeout``: seconds for its first response."""
     asked = ask_cluster(cluster, timeout)
@@ -73,7 +73,8 @@ def find_remote_status(
     )
     if asked.catalog is None or not asked.catalog.instances:
         return found
-    workers = tuple(workers_of(heartbeats(cluster), asked.catalog.instances))
+    instances = asked.catalog.instances
+    workers = tuple(workers_of(heartbeats(cluster, instances), instances))
     unserved = tuple(_unserved(cluster, asked.topology, workers))
     health = _health(asked, workers, unserved)
     return replace(found, health=health, workers=workers, unserved=unserved)

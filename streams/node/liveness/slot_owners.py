@@ -8,10 +8,10 @@ worker in turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 FRESH = 3_000
 """Milliseconds for which a heartbeat shows a living owner: three periods of at least a second.
@@ -29,6 +29,7 @@ MOST_NAMES = 1 << 14
 With 12,000 names, heartbeats have their longest period.
 """
 
+_Name = TypeVar("_Name", bound=Hashable)
 Keeps = Callable[[str], bool]
 """Tell whether the reader needs a name, so that no number of other names displaces it."""
 
@@ -38,7 +39,7 @@ def keeps_none(_: str) -> bool:
     return False
 
 
-def displaced(seen_at: Mapping[str, float], keeps: Keeps) -> list[str]:
+def displaced(seen_at: Mapping[_Name, float], keeps: Callable[[_Name], bool]) -> list[_Name]:
     """Return the names to remove if there are too many: a quarter, the oldest ones.
 
     ``seen_at``: when the last heartbeat of each name was read.
