@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from streams.client.begin import Beginning
-from streams.client.commits import Commits
 from streams.client.partition_ahead import HOLDER, Ahead, most_bytes
 from streams.client.read_errors import missing, permanent
 from streams.errors import HoplineError, SurroundingsError
 from streams.kafka import (
     Cluster,
+    Commits,
     ConsumerHealth,
     KafkaError,
     KafkaException,

@@ -23,6 +23,7 @@ from streams.kafka.cluster import (
     headers_of,
     size_of,
 )
+from streams.kafka.commits import Commits
 from streams.kafka.compare_topics import (
     Mismatch,
     broker_count,
@@ -53,7 +54,7 @@ from streams.kafka.lag import (
 )
 from streams.kafka.lost_brokers import LostBrokers
 from streams.kafka.notes import closed, note_of
-from streams.kafka.patience import OneAtATime, Patience, StuckError
+from streams.kafka.patience import Patience, StuckError
 from streams.kafka.reader import (
     next_of,
     partitions_of,
@@ -85,6 +86,7 @@ __all__ = [
     "CatalogState",
     "Change",
     "Cluster",
+    "Commits",
     "Consumer",
     "ConsumerHealth",
     "Deployment",
@@ -102,7 +104,6 @@ __all__ = [
     "Mismatch",
     "Notes",
     "Offsets",
-    "OneAtATime",
     "Outgoing",
     "Overtaken",
     "Patience",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewPartitions
 
-from streams.client import Client, Conversation, Received, Receiver, StatementError, commits
+from streams.client import Client, Conversation, Received, Receiver, StatementError
 from streams.client.partition_ahead import READ_AHEAD, READ_AHEAD_BYTES
 from streams.errors import SurroundingsError
 from streams.kafka import (
@@ -21,6 +21,7 @@ from streams.kafka import (
     KafkaError,
     KafkaException,
     UnusableCatalogError,
+    commits,
     deploy,
     partitions_of,
     read_catalog,

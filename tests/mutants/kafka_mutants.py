@@ -42,6 +42,7 @@ _HTTP = "telemetry/http.py"
 _SLOT = "workers/slot.py"
 _FETCHER = "kafka/fetcher.py"
 _PATIENCE = "kafka/patience.py"
+_COMMITS = "kafka/commits.py"
 _CLUSTER = "kafka/cluster.py"
 _TRANSACTOR = "kafka/transactor.py"
 _TOPICS = "kafka/compare_topics.py"
@@ -496,10 +497,32 @@ MUTANTS = (
     ),
     KafkaMutant(
         "wait for a commit",
-        _FORWARDER,
-        "            if not self._committing.call(commit, timeout):\n",
-        "            if commit() is None:\n",
+        _COMMITS,
+        "        made = self._calls.call(call, timeout)\n        if not made and",
+        "        made = call() is None\n        if not made and",
         "workers/test_outage.py",
+    ),
+    KafkaMutant(
+        "commit in another thread while a callback runs",
+        _FORWARDER,
+        "            if in_callback and self._offsets is self._consumer:\n",
+        "            if False:\n",
+        "workers/test_rebalance.py",
+    ),
+    KafkaMutant(
+        "do not wait for the commit of a pair's offsets",
+        _FORWARDER,
+        "            if in_callback and self._offsets is self._consumer:\n",
+        "            if in_callback:\n",
+        "workers/test_rebalance.py",
+    ),
+    KafkaMutant(
+        "ignore that one partition's offset was rejected",
+        _COMMITS,
+        "            if place.error is not None:\n",
+        "            if False:\n",
+        "client/test_receiver.py::test_a_commit_waits_for_a_coordinator_that_is_being_moved"
+        " workers/test_forwarding.py",
     ),
     KafkaMutant(
         "read a batch before Kafka has the previous one",

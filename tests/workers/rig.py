@@ -273,13 +273,14 @@ class Rig:
         instance: str = "A",
         *,
         slot: str = "",
+        pair: str | None = None,
         control: Control | None = None,
         hooks: dict[str, Hook] | None = None,
     ) -> Running:
         """Start a forwarder."""
         cluster = self._hooked(hooks)
         control = control or self.control(instance)
-        worker = ForwarderWorker(cluster, instance, control, slot=slot)
+        worker = ForwarderWorker(cluster, instance, control, pair=pair, slot=slot)
         return self._run(worker, cluster)
 
     def _hooked(self, hooks: dict[str, Hook] | None) -> HookedCluster:

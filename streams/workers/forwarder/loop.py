@@ -17,16 +17,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from functools import partial
 
 from streams.kafka import (
     PROMPT,
     Cluster,
+    Commits,
     Consumer,
     ConsumerHealth,
     KafkaException,
     LostBrokers,
-    OneAtATime,
     Returning,
     TopicPartition,
     take,
@@ -76,7 +75,6 @@ class ForwarderLoop:
         self._local_producer, self._tracker = processor.local_producer, processor.tracker
         self._instance = ownership.instance
         self._unconfirmed = LostBrokers(cluster)
-        self._committing = OneAtATime()
         self._closing = False
         self._all_committed = False
         self._reads: list[str] = []
@@ -98,6 +96,7 @@ class ForwarderLoop:
         self._returning = Returning(cluster, group, slot.name, after=_SETTLED)
         if ownership.suffix:  # in a group without members, offsets outlive the ownership
             self._offsets = cluster.consumer(self._group)
+        self._commits = Commits(self._offsets)
 
     def run(self, stop: threading.Event) -> None:
         """Forward until ``stop``, or until the role is lost; then drain: flush and commit."""
@@ -113,7 +112,7 @@ class ForwarderLoop:
             self.ownership.assigned = False
             self._closing = True
             # otherwise the loop would wait with the call, possibly forever
-            if not self._committing.is_busy:
+            if not self._commits.is_stuck:
                 consumer.close()
                 if self._offsets is not consumer:
                     self._offsets.close()
@@ -177,8 +176,11 @@ class ForwarderLoop:
 
     # --- positions -------------------------------------------------------------------------------
 
-    def _commit(self, timeout: float) -> None:
-        """Flush, then commit confirmed offsets; unconfirmed offsets are committed next time."""
+    def _commit(self, timeout: float, *, in_callback: bool = False) -> None:
+        """Flush, then commit confirmed offsets; unconfirmed offsets are committed next time.
+
+        ``in_callback``: the call is made in a callback of the consumer.
+        """
         offsets = self._tracker.due(self._processor.in_flight(), self._processor.notes())
         self._all_committed = not offsets
         if not offsets:
@@ -189,10 +191,10 @@ class ForwarderLoop:
         if not is_confirmed:
             return
         try:
-            commit = partial(self._offsets.commit, offsets=offsets, asynchronous=False)
-            if not self._committing.call(commit, timeout):
-                log.info("%s: committing offsets timed out", self._instance)
+            if in_callback and self._offsets is self._consumer:
+                self._commits.commit_in_callback(offsets)
                 return
+            self._commits.commit_once(offsets, timeout)
         except KafkaException as error:
             # The next commit includes them. If a rebalance has revoked the partitions, their
             # offsets are dropped, and the new owner reads the records again.
@@ -218,7 +220,7 @@ class ForwarderLoop:
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._processor.settle()
-        self._commit(5.0)
+        self._commit(5.0, in_callback=True)
         self._tracker.forget(partitions)
         consumer.unassign()
 

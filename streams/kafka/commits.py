@@ -1,4 +1,4 @@
-"""Commit offsets synchronously, with a deadline.
+"""Commit offsets with a deadline.
 
 Kafka's client has no deadline for a commit, and waits as long as the group's coordinator is away.
 """
@@ -7,14 +7,9 @@ from __future__ import annotations
 
 import time
 
-from streams.kafka import (
-    Consumer,
-    KafkaError,
-    KafkaException,
-    OneAtATime,
-    TopicPartition,
-    while_coordinator_moves,
-)
+from streams.kafka.cluster import Consumer, KafkaError, KafkaException, TopicPartition
+from streams.kafka.coordinator import while_coordinator_moves
+from streams.kafka.patience import OneAtATime
 
 PATIENCE = 30.0
 """Seconds to commit."""
@@ -23,9 +18,10 @@ _AGAIN = 0.1
 
 
 class Commits:
-    """The commits of one consumer, one at a time; not for callbacks of the consumer.
+    """The commits of one consumer, one at a time.
 
-    While a callback runs, a commit of another thread does not return.
+    While a callback of the consumer runs, Kafka's client does not send a commit of another thread:
+    only :meth:`commit_in_callback` may be used there.
     """
 
     def __init__(self, consumer: Consumer) -> None:
@@ -37,27 +33,36 @@ class Commits:
         return self._calls.is_busy
 
     def commit(self, offsets: list[TopicPartition]) -> None:
+        """Commit; retry while the group coordinator is moving. Raise like :meth:`commit_once`."""
+        while_coordinator_moves(
+            lambda: self.commit_once(offsets, PATIENCE), PATIENCE, lambda: time.sleep(_AGAIN)
+        )
+
+    def commit_once(self, offsets: list[TopicPartition], timeout: float) -> None:
         """Commit; raise KafkaException if a partition is rejected, or Kafka does not respond.
 
         A commit without a response may still take effect later. Until it has ended, no other commit
         is made.
         """
-        while_coordinator_moves(
-            lambda: self._commit_once(offsets), PATIENCE, lambda: time.sleep(_AGAIN)
-        )
-
-    def _commit_once(self, offsets: list[TopicPartition]) -> None:
         done: list[TopicPartition] = []
 
         def call() -> None:
             done.extend(self._consumer.commit(offsets=offsets, asynchronous=False) or ())
 
-        made = self._calls.call(call, PATIENCE)
+        made = self._calls.call(call, timeout)
         if not made and not self._calls.is_busy:  # an earlier call has ended meanwhile
-            made = self._calls.call(call, PATIENCE)
+            made = self._calls.call(call, timeout)
         if not made:
-            why = f"no answer within {PATIENCE:g} s"
+            why = f"no answer within {timeout:g} s"
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, why))
         for place in done:
             if place.error is not None:
                 raise KafkaException(place.error)
+
+    def commit_in_callback(self, offsets: list[TopicPartition]) -> None:
+        """Commit before the callback returns that revokes the partitions; ignore the response.
+
+        Kafka's client sends the commit before it joins the group again, so the commit takes effect
+        before the partitions are reassigned. If Kafka rejects it, their next owner reads again.
+        """
+        self._consumer.commit(offsets=offsets, asynchronous=True)
