@@ -38,6 +38,7 @@ _FORWARDER = "workers/forwarder/loop.py"
 _DELIVERY = "workers/forwarder/local_producer.py"
 _PROCESSOR = "workers/forwarder/processor.py"
 _OUTCOMES = "workers/forwarder/outcome_writer.py"
+_RECORD_ERRORS = "workers/record_errors.py"
 _HTTP = "telemetry/http.py"
 _SLOT = "workers/slot.py"
 _FETCHER = "kafka/fetcher.py"
@@ -583,14 +584,14 @@ MUTANTS = (
     KafkaMutant(
         "end for a copy that cannot be handled",
         _OUTCOMES,
-        "        if isinstance(error, (HoplineError, KafkaException)):\n",
-        "        if isinstance(error, (HoplineError, KafkaException, ArithmeticError)):\n",
+        "        if not is_caused_by_record(error):\n",
+        "        if True:\n",
         "workers/test_failing_records.py",
     ),
     KafkaMutant(
         "blame a record for an error of the surroundings",
         _OUTCOMES,
-        "        if isinstance(error, (HoplineError, KafkaException)):\n",
+        "        if not is_caused_by_record(error):\n",
         "        if False:\n",
         "workers/test_failing_records.py",
     ),
@@ -619,16 +620,16 @@ MUTANTS = (
     KafkaMutant(
         "end for an input whose refusal fails",
         _APPLYING,
-        "error.args[0].code() not in REFUSED:\n",
-        "error.args[0].code() not in REFUSED or True:\n",
+        "            if not is_caused_by_record(error):\n",
+        "            if True:\n",
         "workers/test_failing_records.py",
         rule=4,
     ),
     KafkaMutant(
         "skip an input without an answer because Kafka refuses to write",
         _APPLYING,
-        "            if isinstance(error, KafkaException) and",
-        "            if False and",
+        "            if not is_caused_by_record(error):\n",
+        "            if False:\n",
         "workers/test_failing_records.py",
         rule=4,
     ),
@@ -643,18 +644,39 @@ MUTANTS = (
     KafkaMutant(
         "end for a body that cannot be moved",
         "workers/endpoint/move_bodies.py",
-        "    except Exception:  # nothing",
-        "    except MemoryError:  # nothing",
+        "        if not is_caused_by_record(error):\n",
+        "        if True:\n",
         "workers/test_failing_records.py",
         rule=5,
     ),
     KafkaMutant(
         "go on without Kafka after a failed move",
         "workers/endpoint/move_bodies.py",
-        "    except SurroundingsError:\n        raise\n",
-        "",
+        "        if not is_caused_by_record(error):\n",
+        "        if False:\n",
         "workers/test_failing_records.py",
         rule=5,
+    ),
+    KafkaMutant(
+        "blame a record for a fatal error",
+        _RECORD_ERRORS,
+        "not cause.fatal() and ",
+        "",
+        "workers/test_failing_records.py",
+    ),
+    KafkaMutant(
+        "end for a record that needs a deleted one",
+        _RECORD_ERRORS,
+        "isinstance(error, GoneError) or ",
+        "",
+        "workers/test_failing_records.py",
+    ),
+    KafkaMutant(
+        "end for a record that Kafka will never accept",
+        _RECORD_ERRORS,
+        " and cause.code() in REJECTED",
+        " and cause.code() is None",
+        "workers/test_failing_records.py",
     ),
     # --- metrics and health over HTTP
     KafkaMutant(

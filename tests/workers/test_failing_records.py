@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from streams.errors import Event, Number, SurroundingsError
-from streams.kafka import GoneError, KafkaError, KafkaException, Message
+from streams.errors import Event, Number, SurroundingsError, UsageError
+from streams.kafka import FencedError, GoneError, KafkaError, KafkaException, Message
 from streams.node import Forwarder, Record
 from streams.protocol import Journey, Parties
 from streams.routing import Origin
-from streams.wire import Topics, encode_header, encode_journey, encode_parties
+from streams.wire import MalformedError, Topics, encode_header, encode_journey, encode_parties
 from streams.workers.endpoint import move_bodies as module
 from streams.workers.endpoint.commit_work import WorkCommitter
 from streams.workers.endpoint.inputs import Refusal
@@ -22,6 +22,7 @@ from streams.workers.forwarder.buffered_copies import BufferedCopies
 from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.processor import Lasting, Processor
 from streams.workers.forwarder.remote_producers import RemoteCopy
+from streams.workers.record_errors import is_caused_by_record
 from tests.node.test_lane import MS, WORLDS
 from tests.workers.rubbish import header
 
@@ -139,17 +140,43 @@ def test_a_returned_copy_that_fails_costs_only_itself(
     assert (len(buffered), output.given_up) == ((1, []) if why is None else (0, [4]))
 
 
+def kafka(code: int, *, fatal: bool = False) -> KafkaException:
+    return KafkaException(KafkaError(code, fatal=fatal))
+
+
 @pytest.mark.parametrize(
-    "error", [SurroundingsError("Kafka is away."), KafkaException(KafkaError(KafkaError._FAIL))]
+    ("error", "is_caused"),
+    [
+        (ZeroDivisionError("of course"), True),
+        (MalformedError("sb-hop is missing"), True),
+        (GoneError("It was deleted."), True),
+        (kafka(KafkaError.MSG_SIZE_TOO_LARGE), True),
+        (kafka(KafkaError.INVALID_MSG_SIZE), True),
+        (kafka(KafkaError.RECORD_LIST_TOO_LARGE), True),
+        (kafka(KafkaError.INVALID_RECORD), True),
+        (kafka(KafkaError.INVALID_TIMESTAMP), True),
+        (kafka(KafkaError.INVALID_RECORD, fatal=True), False),
+        (kafka(KafkaError._FAIL), False),
+        (kafka(KafkaError.TOPIC_AUTHORIZATION_FAILED), False),
+        (KafkaException("no KafkaError"), False),
+        (SurroundingsError("Kafka is away."), False),
+        (FencedError("Another process has the slot."), False),
+        (UsageError("HOPLINE_PROPERTIES is wrong."), False),
+    ],
 )
-def test_an_error_of_the_surroundings_is_no_records_fault(
-    monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_which_errors_a_record_causes(error: Exception, *, is_caused: bool) -> None:
+    assert is_caused_by_record(error) is is_caused
+
+
+AWAY = SurroundingsError("Kafka is away.")
+
+
+def test_an_error_of_the_surroundings_is_no_records_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     made, output, buffered = processor(Remote())
     made.pass_on([message(BAD, 3)])
-    failing(on="release", monkeypatch=monkeypatch, error=error)
+    failing(on="release", monkeypatch=monkeypatch, error=AWAY)
     buffered.limit(1 << 20)
-    with pytest.raises(type(error)):
+    with pytest.raises(SurroundingsError):
         made.look_around()
     assert output.events == []
 
@@ -211,18 +238,8 @@ STEPS = ("machine", "close", "to_move", "commit")
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize(
-    "error",
-    [
-        ZeroDivisionError("of course"),
-        GoneError("It was deleted."),
-        KafkaException(KafkaError(KafkaError._FAIL)),
-    ],
-)
-def test_bodies_that_cannot_be_moved_stay(
-    monkeypatch: pytest.MonkeyPatch, step: str, error: Exception
-) -> None:
-    tx = Tx(step, error)
+def test_bodies_that_cannot_be_moved_stay(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    tx = Tx(step, ZeroDivisionError("of course"))
     assert tx.run(monkeypatch) is False
     assert tx.abandoned == [tx]
 
@@ -232,7 +249,7 @@ def test_a_kafka_that_is_away_ends_the_move_and_the_worker(
     monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     with pytest.raises(SurroundingsError):
-        Tx(step, SurroundingsError("Kafka is away.")).run(monkeypatch)
+        Tx(step, AWAY).run(monkeypatch)
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, *errors: Exception) -> list[Refusal | None]:
@@ -251,29 +268,18 @@ def refused(monkeypatch: pytest.MonkeyPatch, *errors: Exception) -> list[Refusal
     return tried
 
 
-@pytest.mark.parametrize(
-    "error",
-    [ZeroDivisionError("of course"), KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))],
-)
 def test_an_item_whose_refusal_fails_is_reported_by_its_coordinates(
-    monkeypatch: pytest.MonkeyPatch, error: Exception
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    error = ZeroDivisionError("of course")
     number = Number.CORRUPTED_HEADER
     assert refused(monkeypatch, error) == [Refusal(number), Refusal(number, bare=True)]
     with pytest.raises(ZeroDivisionError):  # it is not the item's content
-        refused(monkeypatch, error, ZeroDivisionError("of course"))
+        refused(monkeypatch, error, error)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        SurroundingsError("Kafka is away."),
-        GoneError("It was deleted."),
-        KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)),
-    ],
-)
 def test_a_refusal_that_the_surroundings_prevent_is_not_shortened(
-    monkeypatch: pytest.MonkeyPatch, error: Exception
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(type(error)):
-        refused(monkeypatch, error)
+    with pytest.raises(SurroundingsError):
+        refused(monkeypatch, AWAY)

@@ -13,13 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from streams.errors import Number, SurroundingsError
-from streams.kafka import Consumer, GoneError, KafkaException, TopicPartition
+from streams.kafka import Consumer, GoneError, TopicPartition
 from streams.workers.endpoint.allowance import BYTES, LONG
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
 from streams.workers.endpoint.inputs import Refusal, TooMuchError
 from streams.workers.endpoint.partition import Partition, Work
-from streams.workers.endpoint.transactions import REFUSED, Transactions, number_of
+from streams.workers.endpoint.transactions import Transactions
 from streams.workers.event_counts import Committed
+from streams.workers.record_errors import is_caused_by_record, number_of
 
 log = logging.getLogger("hopline.endpoint")
 
@@ -142,10 +143,8 @@ class WorkCommitter:
         """Report a single item; only its coordinates if its content cannot be read or written."""
         try:
             return self._transact(owned, work, Refusal(number))
-        except SurroundingsError:
-            raise
         except Exception as error:
-            if isinstance(error, KafkaException) and error.args[0].code() not in REFUSED:
+            if not is_caused_by_record(error):
                 raise
             log.exception("%s: rejecting %s failed; reporting its place only", self._home, work)
         return self._transact(owned, work, Refusal(number, bare=True))

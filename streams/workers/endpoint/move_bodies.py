@@ -6,11 +6,10 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from streams.errors import SurroundingsError
-from streams.kafka import GoneError, KafkaException
 from streams.node import TrimPoint, moves_of
 from streams.workers.endpoint.partition import Partition
 from streams.workers.endpoint.transactions import Part, Transactions
+from streams.workers.record_errors import is_caused_by_record
 
 log = logging.getLogger("hopline.endpoint")
 
@@ -41,11 +40,10 @@ def move_bodies(
         tx.close()
         bodies = owned.bodies.to_move(moves)
         committed = transactions.commit([Part(tx, owned.number, positions, bodies)], member)
-    except (GoneError, KafkaException) as error:
-        log.warning("bodies cannot be moved: %s", error)
-    except SurroundingsError:
-        raise
-    except Exception:  # nothing is lost: the bodies stay where they are
+    except Exception as error:
+        if not is_caused_by_record(error):
+            raise
+        # nothing is lost: the bodies stay where they are
         log.exception("%s: bodies cannot be moved", ", ".join(positions))
     if committed is None:
         owned.endpoint.abandon(tx)

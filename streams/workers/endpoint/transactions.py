@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from streams.errors import Number, SurroundingsError
+from streams.errors import SurroundingsError
 from streams.kafka import (
     FENCED,
     Cluster,
@@ -31,21 +31,10 @@ from streams.wire.topics import escape
 from streams.workers.endpoint.inputs import Inputs
 from streams.workers.endpoint.output import Output
 from streams.workers.pulse import beat
+from streams.workers.record_errors import REJECTED
 from streams.workers.slot import UNNAMED, Slot
 
 log = logging.getLogger("hopline.endpoint")
-
-REFUSED = {
-    KafkaError.MSG_SIZE_TOO_LARGE: Number.MESSAGE_TOO_LARGE,
-    KafkaError.INVALID_MSG_SIZE: Number.MESSAGE_TOO_LARGE,
-    KafkaError.RECORD_LIST_TOO_LARGE: Number.MESSAGE_TOO_LARGE,
-    KafkaError.INVALID_RECORD: Number.CORRUPTED_HEADER,
-    KafkaError.INVALID_TIMESTAMP: Number.CORRUPTED_HEADER,
-}
-"""Kafka's errors for records that it will never accept, with the numbers that are reported.
-
-Any other error that aborts a transaction is not caused by its records, which are read again.
-"""
 
 
 class Part(NamedTuple):
@@ -112,7 +101,7 @@ class Transactions:
                 raise self._slot.lost(cause) from error
             log.warning("%s: transaction aborted: %s", self._instance, cause.str())
             self._abort()
-            if cause.code() in REFUSED:
+            if cause.code() in REJECTED:
                 # The client counts the sequence numbers of the rejected batch as used, but the
                 # broker does not, and would also reject the next batch, so start a new producer.
                 self._begin_anew()
@@ -188,10 +177,3 @@ class Transactions:
                 log.warning("%s: %s; retrying", self._instance, cause.str())
                 lost_brokers = lost_brokers or LostBrokers(self._cluster)
                 lost_brokers.look(False, self._producer)
-
-
-def number_of(error: Exception) -> Number:
-    """Return the error number for a rejected record."""
-    cause = error.args[0] if isinstance(error, KafkaException) else None
-    code = cause.code() if isinstance(cause, KafkaError) else None
-    return REFUSED.get(code or 0, Number.CORRUPTED_HEADER)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from streams.errors import EventKind, HoplineError
-from streams.kafka import Headers, KafkaException, Message
+from streams.errors import EventKind
+from streams.kafka import Headers, Message
 from streams.node import Forwarder, Outcome, Place, Record, event
 from streams.routing import Origin
 from streams.wire import MalformedError, encode_status
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
 from streams.workers.forwarder.local_producer import LocalProducer, short, source_of
 from streams.workers.forwarder.topic_names import TopicNames
+from streams.workers.record_errors import is_caused_by_record
 
 log = logging.getLogger("hopline.forwarder")
 
@@ -66,10 +67,9 @@ class OutcomeWriter:
     def write_failed(self, message: Message, error: Exception) -> None:
         """Report a record whose processing failed, with its coordinates (event 161).
 
-        Raises an error that was not caused by the record. A worker that ended because of a record
-        would read it again after every restart, and block all others.
+        Raises an error that was not caused by the record.
         """
-        if isinstance(error, (HoplineError, KafkaException)):
+        if not is_caused_by_record(error):
             raise error
         topic, partition, offset = source = source_of(message)
         if not isinstance(error, MalformedError):
