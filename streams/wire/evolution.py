@@ -181,18 +181,20 @@ def read_announcement(raw: bytes) -> frozenset[bytes]:
     return frozenset(MARKER + raw[at : at + _FINGERPRINT] for at in places)
 
 
-def admission(clusters: Iterable[str]) -> bytes:
-    """Return the heartbeat header of a gateway: the clusters whose topics it reads.
-
-    Names for which there is no room are left out.
-    """
-    names, room = list[str](), LARGEST_ADMISSION - len("[]")
+def clusters_that_fit(clusters: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, in order, that an :func:`admission` has room for."""
+    found, room = list[str](), LARGEST_ADMISSION - len("[]")
     for name in sorted(clusters):
         size = len(json.dumps(name)) + len(", ")
         if size <= room:
-            names.append(name)
+            found.append(name)
             room -= size
-    return json.dumps(names).encode("ascii")
+    return tuple(found)
+
+
+def admission(clusters: Iterable[str]) -> bytes:
+    """Return the heartbeat header of a gateway: the clusters whose topics it reads."""
+    return json.dumps([*clusters]).encode("ascii")
 
 
 def read_admission(raw: bytes | None) -> frozenset[str]:

@@ -13,7 +13,7 @@ from streams.kafka import Cluster, KafkaError, KafkaException, Message, Producer
 from streams.node import CatalogView, KafkaClock, claims_of
 from streams.protocol import Claim
 from streams.wire import encode_presence
-from streams.wire.evolution import ADMITS, admission, read_admission
+from streams.wire.evolution import ADMITS, admission, clusters_that_fit
 from streams.wire.heartbeats import claims_that_fit
 from streams.workers.control.heartbeats import appended
 
@@ -58,8 +58,9 @@ class HeartbeatWriter:
         headers, claims = {**announced}, claims_of(catalog, name)
         entrances = catalog.ingress.get(name) if catalog is not None else None
         if entrances:
-            headers[ADMITS] = admitted = admission(entrances)
-            if len(read_admission(admitted)) < len(entrances):
+            named = clusters_that_fit(entrances)
+            headers[ADMITS] = admission(named)
+            if len(named) < len(entrances):
                 self._warn(name, "it has no room for the names of all clusters that it reads from")
         fitting = claims_that_fit(claims)
         if len(fitting) < len(claims):
