@@ -18,7 +18,6 @@ from streams.kafka import (
     change_for,
     is_forbidden,
     publish,
-    read_all,
     read_catalog,
 )
 from streams.topology import Queue, Topology, hosts_of, queue_named
@@ -42,26 +41,21 @@ class QueueSettings:
     def __init__(self, cluster: Cluster, instance: str, database: str, queue: str) -> None:
         self.status, self.poison_handling = True, True
         self._cluster, self._where = cluster, (instance, database, queue)
-        self._state = CatalogState()
+        self._state = self._read()
         self._least = 0
-        self._next = self._read(self._state)
         self._settle()
         self._health = ConsumerHealth(cluster)
         self._consumer = self._follow()
 
-    def _read(self, state: CatalogState) -> int:
-        """Read the catalog from its start; return the offset at which to continue."""
-        position = 0
-        for message in read_all(self._cluster, self._cluster.topics.catalog):
-            state.read(message)
-            position = (message.offset() or 0) + 1
-        return position
+    def _read(self) -> CatalogState:
+        """Read the catalog from its start; a change that is being committed is followed later."""
+        return read_catalog(self._cluster, to_high=False)
 
     def _follow(self) -> Consumer:
         consumer = self._cluster.consumer(
             f"{self._cluster.topics.prefix}reader", stats=self._health.report
         )
-        consumer.assign([TopicPartition(self._cluster.topics.catalog, 0, self._next)])
+        consumer.assign([TopicPartition(self._cluster.topics.catalog, 0, self._state.next)])
         return consumer
 
     def close(self) -> None:
@@ -75,19 +69,15 @@ class QueueSettings:
         """
         batch = self._consumer.consume(1_000, 0)
         for message in batch:
-            if message.error() is None:
-                self._next = (message.offset() or 0) + 1
-                if self._state.read(message):
-                    self._settle()
+            if message.error() is None and self._state.read(message):
+                self._settle()
         if self._state.is_doubtful:
             self._read_again()
         elif self._health.finds(bool(batch), self._consumer):
             self._follow_anew()
 
     def _read_again(self) -> None:
-        reread = CatalogState()
-        self._next = self._read(reread)
-        if self._state.replace(reread):
+        if self._state.replace(self._read()):
             self._settle()
         self._follow_anew()
 

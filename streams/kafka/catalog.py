@@ -27,7 +27,8 @@ class CatalogState:
     """The catalog as read so far; ``topology`` belongs to ``version``, the last valid version.
 
     Schemas take effect at once, for the whole process; an additional schema is harmless.
-    ``refused`` is the hash of the last version record if other objects were read.
+    ``refused`` is the hash of the last version record if other objects were read. ``next`` is the
+    offset of the next record.
     """
 
     version: int = 0
@@ -35,6 +36,7 @@ class CatalogState:
     error: str = ""
     objects: dict[str, str] = field(default_factory=dict)
     refused: str = ""
+    next: int = 0
     _reread_for: str = ""
 
     @property
@@ -52,7 +54,7 @@ class CatalogState:
 
         Otherwise the last valid version remains, which may no longer be in the log.
         """
-        self.objects, self.error = reread.objects, reread.error
+        self.objects, self.error, self.next = reread.objects, reread.error, reread.next
         self.refused = self._reread_for = reread.refused
         if reread.version <= self.version:
             return False
@@ -61,6 +63,7 @@ class CatalogState:
 
     def read(self, message: Message) -> bool:
         """Read one record; return whether a new version is complete."""
+        self.next = (message.offset() or 0) + 1
         raw_key, value = message.key(), message.value()
         key = raw_key.decode("utf-8", "replace") if isinstance(raw_key, bytes) else str(raw_key)
         if value is None:
@@ -106,14 +109,14 @@ def hash_of(objects: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def read_catalog(cluster: Cluster) -> CatalogState:
-    """Read the catalog to its end; wait for a change that is being committed.
+def read_catalog(cluster: Cluster, *, to_high: bool = True) -> CatalogState:
+    """Read the catalog to its end; wait for a change that is being committed (``to_high``).
 
     Without waiting, a publisher could read the previous version: commit returns before the broker
     has written the commit marker.
     """
     state = CatalogState()
-    for message in read_all(cluster, cluster.topics.catalog, to_high=True):
+    for message in read_all(cluster, cluster.topics.catalog, to_high=to_high):
         state.read(message)
     return state
 

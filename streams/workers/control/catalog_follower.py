@@ -60,7 +60,7 @@ class CatalogFollower:
         if self._reread is not None:
             self._reread.read(message)
             return False
-        return self._checked(self._state.read(message), (message.offset() or 0) + 1)
+        return self._checked(self._state.read(message), self._state.next)
 
     def end_read(self, position: int) -> bool:
         """Note that the catalog was read to its end; return whether there is a new version."""
