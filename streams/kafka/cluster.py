@@ -143,6 +143,7 @@ class Cluster:
         stats: ReadStatistics | None = None,
         within: int | None = None,
         errors: Callable[[KafkaError], None] | None = None,
+        commits: Callable[[KafkaError | None, list[TopicPartition]], None] | None = None,
         **config: Any,
     ) -> Consumer:
         """Create a read_committed consumer that commits only explicitly.
@@ -150,7 +151,8 @@ class Cluster:
         ``stats`` is as for :meth:`producer`. ``within`` limits the bytes of a response and
         overrides ``properties``: a larger batch is not read, and the client tries again until it is
         assigned another offset. ``errors`` receives the client's errors when the client is polled,
-        including the error for a larger batch (_BAD_MSG).
+        including the error for a larger batch (_BAD_MSG). ``commits`` receives the results of
+        asynchronous commits, in the same way.
         """
         return Consumer(
             {
@@ -168,6 +170,7 @@ class Cluster:
                 **self._common(),
                 **_limited(within),
                 **({} if errors is None else {"error_cb": errors}),
+                **({} if commits is None else {"on_commit": commits}),
             }
         )
 

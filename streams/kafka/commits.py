@@ -18,10 +18,10 @@ _AGAIN = 0.1
 
 
 class Commits:
-    """The commits of one consumer, one at a time.
+    """The commits of one consumer, one at a time; not for callbacks of the consumer.
 
-    While a callback of the consumer runs, Kafka's client does not send a commit of another thread:
-    only :meth:`commit_in_callback` may be used there.
+    Kafka's client lets one thread at a time use a consumer: while a callback runs, a commit of
+    another thread is not sent, and until the commit returns, the consumer cannot be polled.
     """
 
     def __init__(self, consumer: Consumer) -> None:
@@ -58,11 +58,3 @@ class Commits:
         for place in done:
             if place.error is not None:
                 raise KafkaException(place.error)
-
-    def commit_in_callback(self, offsets: list[TopicPartition]) -> None:
-        """Commit before the callback returns that revokes the partitions; ignore the response.
-
-        Kafka's client sends the commit before it joins the group again, so the commit takes effect
-        before the partitions are reassigned. If Kafka rejects it, their next owner reads again.
-        """
-        self._consumer.commit(offsets=offsets, asynchronous=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from streams.client import Conversation
 from streams.errors import EventKind, Number
-from streams.kafka import KafkaError, KafkaException
+from streams.kafka import KafkaError, KafkaException, TopicPartition
 from streams.protocol import Limits
 from streams.workers.forwarder.local_producer import LocalProducer
 from streams.workers.forwarder.loop import ForwarderLoop
@@ -140,10 +139,11 @@ def test_a_position_that_was_not_committed_is_committed_later(two: Rig) -> None:
 
     def commit(method: Any, **asked: Any) -> Any:
         failures.append(1)
-        error = KafkaError(KafkaError.REQUEST_TIMED_OUT)
         if len(failures) == 1:
-            raise KafkaException(error)
-        return [SimpleNamespace(error=error)] if len(failures) == 2 else method(**asked)
+            raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
+        if len(failures) == 2:
+            asked["offsets"] = [TopicPartition(two.topics.prefix + "missing", 0, 1)]
+        return method(**asked)
 
     two.endpoint(limits=PATIENT)
     send(two, b"one")

@@ -42,8 +42,11 @@ def test_the_note_of_a_killed_forwarder_is_taken_away() -> None:
 def test_what_somebody_else_has_is_not_committed() -> None:
     passed = OffsetTracker()
     passed.note(TXQ, 10)
+    due = passed.due([], {})
     passed.forget([TopicPartition(*TXQ)])
+    passed.committed(due)  # the response came late
     assert passed.due([], {TXQ: "3"}) == []
+    assert passed.trim_points() == {}
 
 
 def test_what_may_go_is_known_to_kafka_and_held_by_nobody() -> None:

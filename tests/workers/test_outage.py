@@ -104,22 +104,33 @@ def test_a_forwarder_never_gives_a_copy_up_for_its_age(two: Rig) -> None:
 
 
 @pytest.mark.long
-def test_a_commit_that_does_not_come_back_holds_nothing_up(two: Rig) -> None:
-    """Kafka's client gives it no time: a forwarder that waits for it passes nothing on."""
-    gate = Gate()
-    two.endpoint(limits=PATIENT)
-    forwarder = two.forwarder(hooks={"commit": gate})
-    out, txq = two.topics.out("A"), two.topics.txq("B")
-    with two.client() as client:
-        dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
-        client.send(dialog, b"first", wait=True)
-        gate.wait()
-        client.send(dialog, b"second", wait=True)
-        two.until(txq, 2)
-        assert two.committed("forwarder", out) < 0
-        gate.open()
-    _, end = watermarks(two.cluster.consumer("test"), out, 0)
-    eventually(lambda: two.committed("forwarder", out) >= end or pause(), "it is committed")
+def test_a_commit_that_does_not_come_back_holds_nothing_up(alone: tuple[Embedded, Rig]) -> None:
+    """The broker is frozen when it is sent: a client in another thread's commit is not polled."""
+    broker, two = alone
+    process, polls = broker.data.recorded(), list[None]()
+    assert process is not None
+    commits: list[int] = []
+
+    def commit(method: Any, **asked: Any) -> Any:
+        if not commits:
+            os.kill(process.pid, signal.SIGSTOP)
+        commits.append(len(polls))
+        return method(**asked)
+
+    def poll(method: Any, *given: Any) -> Any:
+        polls.append(None)
+        return method(*given)
+
+    out = two.topics.out("A")
+    two.produce(out, "rubbish", b"")
+    forwarder = two.forwarder(hooks={"commit": commit, "poll": poll})
+    try:
+        eventually(lambda: commits or pause(), "it commits")
+        eventually(lambda: len(polls) > commits[0] + 20 or pause(), "it goes on", 30)
+        assert len(commits) == 1, "one at a time"
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    eventually(lambda: two.committed("forwarder", out) > 0 or pause(), "it is committed")
     forwarder.stop()
     assert forwarder.failure is None
 

@@ -24,6 +24,7 @@ from streams.kafka import (
     Commits,
     Consumer,
     ConsumerHealth,
+    KafkaError,
     KafkaException,
     LostBrokers,
     Returning,
@@ -75,6 +76,8 @@ class ForwarderLoop:
         self._local_producer, self._tracker = processor.local_producer, processor.tracker
         self._instance = ownership.instance
         self._unconfirmed = LostBrokers(cluster)
+        self._unanswered = 0
+        """Number of commits that were sent and have no response yet."""
         self._closing = False
         self._all_committed = False
         self._reads: list[str] = []
@@ -90,6 +93,7 @@ class ForwarderLoop:
             # poll an idle broker less often, like the endpoint worker
             fetch_wait_max_ms=500,
             stats=self._health.report,
+            commits=self._answered,
             **PROMPT,
             **slot.member(ownership.home, control.catalog),
         )
@@ -105,14 +109,14 @@ class ForwarderLoop:
         try:
             self._turns(stop)
             self._processor.settle()
-            self._commit(10.0)
+            self._commit(10.0, waits=True)
             self._local_producer.has_written(_PATIENCE)  # records that have no offset to commit
         finally:
             rest()
             self.ownership.assigned = False
             self._closing = True
             # otherwise the loop would wait with the call, possibly forever
-            if not self._commits.is_stuck:
+            if not (self._commits.is_stuck or self._unanswered):
                 consumer.close()
                 if self._offsets is not consumer:
                     self._offsets.close()
@@ -176,10 +180,12 @@ class ForwarderLoop:
 
     # --- positions -------------------------------------------------------------------------------
 
-    def _commit(self, timeout: float, *, in_callback: bool = False) -> None:
+    def _commit(self, timeout: float, *, waits: bool = False, revoked: bool = False) -> None:
         """Flush, then commit confirmed offsets; unconfirmed offsets are committed next time.
 
-        ``in_callback``: the call is made in a callback of the consumer.
+        Only ``waits`` waits for the response, while nothing polls the consumer (``Commits``). When
+        partitions are ``revoked``, the client sends the commit before it joins the group again, so
+        the commit takes effect before their next owner reads the offsets.
         """
         offsets = self._tracker.due(self._processor.in_flight(), self._processor.notes())
         self._all_committed = not offsets
@@ -191,22 +197,36 @@ class ForwarderLoop:
         if not is_confirmed:
             return
         try:
-            if in_callback and self._offsets is self._consumer:
-                self._commits.commit_in_callback(offsets)
-                return
-            self._commits.commit_once(offsets, timeout)
+            if waits or self._offsets is not self._consumer:
+                self._commits.commit_once(offsets, timeout)
+                self._tracker.committed(offsets)
+                self._unanswered = 0
+            elif revoked or not self._unanswered:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
+                self._unanswered += 1
         except KafkaException as error:
-            # The next commit includes them. If a rebalance has revoked the partitions, their
-            # offsets are dropped, and the new owner reads the records again.
-            log.info("%s: offsets were not committed: %s", self._instance, error)
-            return
-        self._tracker.committed(offsets)
+            self._not_committed(error)
+
+    def _answered(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
+        """Take the response to a commit; also for partitions that another worker owns now."""
+        self._unanswered = max(0, self._unanswered - 1)
+        error = error or next((p.error for p in partitions if p.error is not None), None)
+        if error is None:
+            self._tracker.committed(partitions)
+        else:
+            self._not_committed(error)
+
+    def _not_committed(self, error: object) -> None:
+        # The next commit includes them. If a rebalance has revoked the partitions, their offsets
+        # are dropped, and the new owner reads the records again.
+        log.info("%s: offsets were not committed: %s", self._instance, error)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         # assigned while the worker leaves; the closing client does not respond
         if self._closing:
             consumer.assign([])
             return
+        self._unanswered = 0
         committed = self._offsets.committed(partitions, timeout=10)
         self._tracker.begin(committed)
         for partition in committed:
@@ -220,7 +240,7 @@ class ForwarderLoop:
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._processor.settle()
-        self._commit(5.0, in_callback=True)
+        self._commit(5.0, revoked=True)
         self._tracker.forget(partitions)
         consumer.unassign()
 

@@ -56,8 +56,10 @@ class OffsetTracker:
         }
 
     def committed(self, partitions: Iterable[TopicPartition]) -> None:
-        """Record that these offsets are committed."""
+        """Record that these offsets are committed, except those of forgotten partitions."""
         for p in partitions:
+            if (p.topic, p.partition) not in self._offsets:
+                continue
             self._known[p.topic, p.partition] = p.offset, note_of(p)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
