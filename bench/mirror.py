@@ -1,6 +1,6 @@
 """MirrorMaker 2 as a baseline: Kafka's own tool, tuned, which copies the same records.
 
-It is warmed up before the measurement by copying some hundred thousand records. While other loops
+It is warmed up before the measurement by copying a few hundred thousand records. While other loops
 run it is stopped (SIGSTOP), so that it costs them nothing and keeps its compiled code. Its jars are
 locked in bench/mirror.lock and not shipped.
 """

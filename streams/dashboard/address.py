@@ -45,7 +45,7 @@ class Address:
         return replace(self, chosen=kept)
 
     def at(self, span: Span) -> Address:
-        """Return the address with another time."""
+        """Return the address with another time range."""
         return replace(self, span=span)
 
     def to(self, path: str, **chosen: str) -> Address:

@@ -15,7 +15,7 @@ from streams.embedded.locked import Jar, locked
 from streams.errors import SurroundingsError
 
 KAFKA_VERSION = "4.2.2"
-"""The newest version that is safe when killed (docs/decisions/0018)."""
+"""The newest version that ends all transactions after a kill (docs/decisions/0018)."""
 SPARK_VERSION = "4.0.0"
 """The version of pyspark, as a test checks. docs/decisions/0032 says why it is not 4.1.1."""
 

@@ -41,7 +41,7 @@ def engine_for(
 
 
 def reading_engine_for(url: str) -> Engine:
-    """Return an engine that only reads, for a database that may be temporarily unavailable.
+    """Return a read-only engine for a database that may be temporarily unavailable.
 
     Creates no file or table; raises UsageError if the SQLite file is missing now. If the file is
     removed later, connections fail.

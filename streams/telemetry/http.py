@@ -32,7 +32,8 @@ def address_of(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65_535:
         raise UsageError(
-            f"'{text}' is not HOST:PORT.", "Write 9187, or 0.0.0.0:9187 for all hosts."
+            f"'{text}' is not HOST:PORT.",
+            "Write 9187, or 0.0.0.0:9187 to listen on all addresses.",
         )
     return host.strip("[]") or "127.0.0.1", int(port)
 

@@ -24,7 +24,7 @@ With its headers it is smaller than 128 kB, the limit of readers in other cluste
 a record of 1 MB has 330,000 claims, which take 20 MB in memory.
 """
 _ROOM = LARGEST_HEARTBEAT - 2 * 4 * LONGEST_NAME - 64
-"""Bytes for claims: what names of the maximum length, the numbers and the period leave."""
+"""Bytes for claims: the rest after names of the maximum length, the numbers and the period."""
 _CLAIM = 10 + 1
 """Maximum bytes of a claim without its broker id."""
 
@@ -68,7 +68,7 @@ def decode_presence(raw: bytes | None) -> Record:
 
 
 def claims_that_fit(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Return the first claims that a heartbeat has room for, without too long broker ids."""
+    """Return the first claims that a heartbeat has room for; leave out overlong broker ids."""
     found, room = list[Claim](), _ROOM
     for claim in claims:
         size = _CLAIM + len(pack_string(claim.broker))

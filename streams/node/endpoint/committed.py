@@ -132,7 +132,7 @@ class CommittedState:
 
     @property
     def next_due(self) -> int | None:
-        """Return when the next timer is due (epoch milliseconds), or an earlier time."""
+        """Return the earliest time when a timer may be due (epoch milliseconds)."""
         return self._timers.next_due
 
     @property

@@ -219,7 +219,7 @@ class Overlay:
         return machine.dialog if machine is not None else self.endpoint.dialogs.get(key)
 
     def heed(self, machine: Machine) -> None:
-        """Apply changes of the catalog to a dialog (NEW_BROKER, DROP SERVICE and others)."""
+        """Apply catalog changes to a dialog (NEW_BROKER, DROP SERVICE and others)."""
         if machine.heeded:
             return
         machine.heeded = True

@@ -49,7 +49,7 @@ class Timers(Generic[K]):
 
     @property
     def next_due(self) -> int | None:
-        """Return when the next key is due, or an earlier time; ``None`` means never."""
+        """Return the earliest time when a key may be due; ``None`` means never."""
         return self._heap[0][0] if self._heap else None
 
     def advance(self, now: int) -> None:

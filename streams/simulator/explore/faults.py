@@ -1,4 +1,4 @@
-"""Draw the faults of a run: links, crashes, aborts, clocks, and changes of the catalog."""
+"""Draw the faults of a run: links, crashes, aborts, clocks, and changes to the catalog."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _span(chance: Chance, busy: int) -> tuple[int, int]:
     return start, start + (1 + chance.below(longest)) * MILLISECOND
 
 
-# --- changes of the catalog ----------------------------------------------------------------------
+# --- changes to the catalog ----------------------------------------------------------------------
 
 
 def _queue_off(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:

@@ -64,7 +64,7 @@ _PLANS = (
 
 ROLES: Mapping[str, RoleKind] = {
     "forwarder": RoleKind(
-        "routes messages of the transmission queues",
+        "routes messages from the transmission queues",
         (
             *_WORKS,
             _topic("out", On.HOME, "Read Delete DescribeConfigs", "outgoing messages; trimmed"),
