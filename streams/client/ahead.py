@@ -138,7 +138,7 @@ class ReadAhead:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether waiting is useless: all records are read, or no more records fit.
+        """Return whether waiting is pointless: all records are read, or no more records fit.
 
         This includes a member without partitions.
         """

@@ -10,7 +10,7 @@ _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def count(value: float | None) -> str:
-    """Return a number of things: ``8``, ``12,345``, ``1.23 M``."""
+    """Return a count: ``8``, ``12,345``, ``1.23 M``."""
     if value is None:
         return NONE
     if abs(value) < 100_000:
@@ -84,7 +84,7 @@ def clock(instant: int | None, *, day: bool = False) -> str:
 
 
 def plural(number: int, one: str, many: str = "") -> str:
-    """Return a number with the counted noun: ``1 dialog``, ``2 dialogs``."""
+    """Return a count with its noun: ``1 dialog``, ``2 dialogs``."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 

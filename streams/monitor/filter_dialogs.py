@@ -21,8 +21,7 @@ _REPLAYED = "8"
 def only(raw: DataFrame, job: str | None) -> DataFrame:
     """Return the records (with ``key`` and maybe ``headers``) of one job's dialogs.
 
-    Without a job, return all records except those of any job's dialogs; this includes records
-    without a dialog.
+    Without a job, return the records that belong to no job, including records without a dialog.
     """
     key = F.regexp_extract(F.lower(F.col("key").cast("string")), _ID, 1)
     if "headers" not in raw.columns:

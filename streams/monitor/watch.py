@@ -98,7 +98,7 @@ class Watch:
 
 
 def _left(progress: StreamingQueryProgress) -> int:
-    """Return the number of records that a batch has not read."""
+    """Return the number of records that a batch has left unread."""
     left = (source.metrics.get("maxOffsetsBehindLatest") for source in progress.sources)
     return sum(int(float(number)) for number in left if number is not None)
 

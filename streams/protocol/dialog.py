@@ -156,7 +156,7 @@ class Dialog:
     def window(self, limits: Limits) -> int:
         """Return the number of fragments that may be in flight at the dialog's turn.
 
-        More than a window only if the other side has an endpoint and no retry is under way.
+        More than a window only if the other side has an endpoint and no retry is in progress.
         """
         gets_through = self.acknowledged > (0, 0) and not self.attempt
         return limits.widest if gets_through else limits.window

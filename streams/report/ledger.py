@@ -8,8 +8,8 @@
              + lost: none of these; the list must be empty
 
 Deliveries at rejected targets (several targets) are counted separately, and so are copies. Messages
-from the application of a rejected target are accepted like all other messages, and end as
-discarded.
+from the application of a rejected target are accepted like all other messages, and are finally
+counted as discarded.
 
 Accounts are additive: the account of two disjoint sets of dialogs is the sum of their accounts.
 """

@@ -38,7 +38,7 @@ class Which(Enum):
     STUCK = "stuck"
     """The same message has been the oldest for longer than the retry ceiling."""
     UNLOCKED = "unlocked"
-    """The initiator has sent a message, but for the retry ceiling no target has answered."""
+    """The initiator has sent a message, but no target has answered within the retry ceiling."""
     FAILED = "failed"
     """In the state ERROR for less than ten minutes and not ended; a longer error is a leak."""
     LEAKED = "leaked"
@@ -46,7 +46,7 @@ class Which(Enum):
     IDLE = "idle"
     """No message waits, nothing has failed, and no statement was issued for at least an hour."""
     SLOW = "slow"
-    """The initiators that waited longest for the first answer of a target."""
+    """The initiators that waited longest for the first answer from a target."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,8 +166,8 @@ RULES = (
     Rule("V11", Number.SERVICE_NAME_SYNTAX, _service_syntax, "Write the service's exact name."),
     Rule("V12", Number.BROKER_INSTANCE_SYNTAX, _broker_syntax,
          "Write the service_broker_guid of the target database."),
-    Rule("V13", Number.TOO_MANY_PREFIXES, _prefixed, "Write the name without prefix; USE its "
-                                                     "database."),
+    Rule("V13", Number.TOO_MANY_PREFIXES, _prefixed, "Write the name without a prefix; select "
+                                                     "its database with USE."),
     Rule("V14", None, _taken, "Give the route another name, or use ALTER ROUTE."),
 )  # fmt: skip
 """The documentation does not state SQL Server's error numbers for V10 and V14 (U-06)."""

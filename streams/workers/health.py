@@ -26,7 +26,8 @@ class Health:
             yield f"Kafka at {where} has not responded within {self._within:g} s."
 
     def missing(self) -> Iterator[str]:
-        """Yield why the process is not ready: the parts that have failed or not started yet."""
+        """Yield the reasons why the process is not ready: parts that failed or have not started
+        yet."""
         yield from self._process.failures()
         yield from self._process.missing()
 

@@ -117,7 +117,7 @@ CAUSES: tuple[Cause[Case], ...] = (
         "target-closed", Stage.ACCEPTANCE, "The target database cannot accept messages",
         _CLOSED, "reference 1.5, 4.6",
         "Enable delivery there (ENABLE_BROKER); bring it online, READ_WRITE, MULTI_USER. A mirror "
-        "or secondary accepts none: route to the principal, or to the group's listener.",
+        "or secondary accepts no messages: route to the principal, or to the group's listener.",
         _closed,
     ),
     Cause(

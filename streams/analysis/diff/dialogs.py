@@ -21,7 +21,7 @@ from streams.routing import order_databases, pick_broker
 _KEPT = 65536
 
 Decided = tuple[tuple[int, ...], tuple[str, ...]]
-"""The selections by an id: the index among the broker ids, and the database of each group."""
+"""The choices that an id determines: indexes among broker ids, and a database of each group."""
 
 
 class Fate(NamedTuple):

@@ -14,8 +14,8 @@ NONE: frozenset[State] = frozenset()
 class Position:
     """The position of a state in its network.
 
-    ``circle``: the states on whose cycles a message can return to it. ``height``: the maximum
-    number of forwards from the state, without visiting a state twice.
+    ``circle``: the states that it can reach and that can reach it, empty without a cycle.
+    ``height``: the maximum number of forwards from the state, without visiting a state twice.
     """
 
     circle: frozenset[State]

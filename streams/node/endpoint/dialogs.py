@@ -1,4 +1,4 @@
-"""The dialogs of a partition: recent ones as values, idle ones as records."""
+"""The dialogs of a partition: recent ones in decoded form, idle ones as records."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Unpack = Callable[[bytes, uuid.UUID, Mapping[int, bytes]], Dialog]
 """Decodes a dialog from its state record, and its chunks from their records."""
 
 AWAKE = 6_000
-"""Number of dialogs kept as values, which take ten times as much memory as records.
+"""Number of dialogs kept in decoded form, which takes ten times as much memory as records.
 
 A transaction changes 4,000 dialogs if each of them has one message. If each has ten messages, 2,000
 dialogs are in flight, and 2,000 others are acknowledged in the same time.
 """
 AWAKE_BYTES = 2 << 20
 """Maximum bytes of the records of these dialogs. A dialog with a full window of out-of-order
-fragments takes 200 kB as a value, and either party can cause this."""
+fragments takes 200 kB in decoded form, and either party can cause this."""
 
 Chunks = tuple[int, bytes] | dict[int, bytes] | None
 """Records of a dialog's chunks by number. A single chunk is stored as number and record, because a

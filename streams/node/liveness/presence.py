@@ -5,9 +5,9 @@ writes its ``presence`` once a second, and an instance is unreachable when its p
 changed for five seconds by the *reader's* own clock. That clock advances only when the reader sees
 its own presence advance, because the records of other names are between its own in the topic. The
 clock advances by little more than a second at a time, however long the reader was suspended. No
-instance is judged while the reader may have been suspended or disconnected. For a judgement, the
-reader's presence must have advanced within five seconds, and the topic must have been read to its
-end since then.
+instance is judged while the reader may have been suspended or disconnected. The reader judges an
+instance only if its own presence has advanced within five seconds, and if it has read the topic to
+its end since then.
 
 These are the limits of a cluster with up to 200 names. With more names, each sends heartbeats less
 often (:func:`period_of`), because every process reads all heartbeats, and the cost would grow with

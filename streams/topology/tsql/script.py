@@ -88,7 +88,7 @@ class Script:
         message = f"{what} {'.'.join(name)}: the name has a prefix (V13: {number}, "
         self.notes.findings.append(
             ddl_finding(
-                message + text_of(number) + ")", "Write the name without prefix, in brackets.",
+                message + text_of(number) + ")", "Write the name without a prefix, in brackets.",
                 self.subject(database), source, rule="V13", number=number,
             )
         )  # fmt: skip

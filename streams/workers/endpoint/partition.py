@@ -192,7 +192,7 @@ class Partition:
         return IDLE_POLL if due is None else min(IDLE_POLL, max(POLL, (due - now) / 1000))
 
     def lessen(self, work: Work) -> Work:
-        """Return the reduced work after the allowance was halved; timers are given back."""
+        """Return the reduced work after the allowance was halved; timers become due again."""
         most = self.allowance.records
         self.arm(work.due[most:])
         return replace(work, due=work.due[:most], probes=work.probes[:most], room=work.room[:most])
@@ -233,7 +233,8 @@ class Partition:
             self.endpoint.arm(key)
 
     def switch(self, catalog: CatalogView) -> None:
-        """Switch to a new version of the catalog; parked timers may succeed under it."""
+        """Switch to a new version of the catalog, and retry parked timers, which may succeed
+        now."""
         self.endpoint.switch(catalog)
         self.arm(self.parked)
         self.parked.clear()
