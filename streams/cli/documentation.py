@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 LABEL = "Documentation"
-"""The name of the address among the project's URLs in ``pyproject.toml``."""
+"""The key of the address of the documentation in ``[project.urls]`` of ``pyproject.toml``."""
 
 
 def documentation_url() -> str | None:

@@ -3,7 +3,7 @@
 While a partition has records that the application has not taken, the client checks it every
 ``fetch.queue.backoff.ms``, and meanwhile fetches only the other partitions. A consumer that
 processes records as they arrive should use :data:`GATHERED`, which checks less often, or
-:data:`PROMPT` if somebody waits for each record. A consumer that pauses between two reads should
+:data:`PROMPT` if a caller waits for each record. A consumer that pauses between two reads should
 use :data:`PAUSING`, which also fetches less often.
 """
 

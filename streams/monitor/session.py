@@ -27,8 +27,8 @@ _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStore
 _UNTRUSTED: Mapping[str, int] = {"string": 65_536, "bytes": 65_536, "collectionItems": 256}
 """The maximum lengths that Avro may decode in headers, in bytes and items.
 
-Avro reserves memory for what a length prefix claims, and an OutOfMemoryError ends the query. A path
-has at most 65 visits, a name at most 256 bytes.
+Avro reserves memory for the length that a prefix claims, and an OutOfMemoryError ends the query. A
+path has at most 65 visits, a name at most 256 bytes.
 """
 _OURS = {"string": 64 << 20, "bytes": 64 << 20, "collectionItems": 1 << 20}
 """The limits for captures, which we have written: of bodies and headers of any record."""

@@ -3,8 +3,8 @@
 A decoder in C cannot be interrupted by Ctrl-C, and uses the C stack. Examples of the danger:
 
 * if items take no bytes, ten bytes can be an array of ten billion items;
-* a record that contains an empty record twice, in a record that contains the former twice, and so
-  on, has a million million fields in zero bytes;
+* if each of 40 nested records contains the next one twice, and the last one is empty, there are a
+  million million fields in zero bytes;
 * a recursive record is nested as deeply as its bytes allow, and crashes the process (SIGSEGV).
 """
 

@@ -26,8 +26,7 @@ class Health:
             yield f"Kafka at {where} has not responded within {self._within:g} s."
 
     def missing(self) -> Iterator[str]:
-        """Yield the reasons why the process is not ready: parts that failed or have not started
-        yet."""
+        """Yield the reasons why the process is not ready: parts that failed or did not start."""
         yield from self._process.failures()
         yield from self._process.missing()
 

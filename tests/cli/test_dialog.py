@@ -278,7 +278,7 @@ def test_a_refused_statement_ends_with_its_number(
         (("send", "--at", A, "--conversation", uuid.uuid4()), "Give the message's BODY"),
         (
             ("end", "--at", A, "--conversation", uuid.uuid4(), "--cleanup", "--error", 1, "x"),
-            "--error and --cleanup exclude each other",
+            "--error and --cleanup cannot be combined",
         ),
         (("end", "--at", A, "--conversation", uuid.uuid4(), "--error", 0, "x"), "0 is not in"),
         (("receive", "--at", A, "--queue", "Initiator", "--group", "g"), "Did you mean"),
@@ -293,7 +293,7 @@ def test_a_refused_statement_ends_with_its_number(
                 "--conversation-group",
                 uuid.uuid4(),
             ),
-            "--related and --conversation-group exclude each other",
+            "--related and --conversation-group cannot be combined",
         ),
         (("timer", "--at", A, "--conversation", uuid.uuid4(), 0), "0 is not in the range"),
         (
@@ -304,7 +304,7 @@ def test_a_refused_statement_ends_with_its_number(
         ((*RECEIVE, "--target"), "--target needs --conversation"),
         (
             (*RECEIVE, "--conversation", uuid.uuid4(), "--conversation-group", uuid.uuid4()),
-            "--conversation and --conversation-group exclude each other",
+            "--conversation and --conversation-group cannot be combined",
         ),
     ],
 )

@@ -239,7 +239,7 @@ def test_a_damaged_file_sends_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "args, message",
     [
-        (["--speed", "2", "--asap"], "exclude each other"),
+        (["--speed", "2", "--asap"], "cannot be combined"),
         (["--speed", "0"], "is not a valid speed"),
         (["--speed", "nan"], "is not a valid speed"),
     ],

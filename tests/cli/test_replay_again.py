@@ -269,7 +269,7 @@ def test_a_dry_run_without_a_topology_needs_the_cluster(tmp_path: Path) -> None:
     [
         (["--speed", "fast"], "is not a speed"),
         (["--rate", "0/s"], "is not a valid rate"),
-        (["--rate", "5", "--asap"], "exclude each other"),
+        (["--rate", "5", "--asap"], "cannot be combined"),
         (["--loop", "0"], "range"),
         (["--loop", "2", "--keep-conversations"], "needs new conversations"),
         (["--job", "a b"], "not a valid job name"),

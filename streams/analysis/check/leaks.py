@@ -54,7 +54,7 @@ def _ended(database: Database, procedure: Procedure, service: str) -> bool:
 
 
 def _ends(known: dict[str, Procedure], readers: Iterable[Procedure]) -> bool:
-    """Tell whether procedures, or what they call, end conversations."""
+    """Tell whether procedures, or the procedures that they call, end conversations."""
     waiting, seen = list(readers), set()
     while waiting:
         procedure = waiting.pop()

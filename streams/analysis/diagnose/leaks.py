@@ -171,7 +171,7 @@ CAUSES: tuple[Cause[Side], ...] = (
         "other-side-gone", "Dialogs without the endpoint of the other side",
         "reference 4.7, 4.8",
         "The other endpoint was ended WITH CLEANUP, or its database was restored or got a "
-        "NEW_BROKER. No answer will come: END CONVERSATION ... WITH CLEANUP here.",
+        "NEW_BROKER. No answer will arrive: END CONVERSATION ... WITH CLEANUP here.",
         _gone,
     ),
     _leak(

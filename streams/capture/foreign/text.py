@@ -39,7 +39,8 @@ def pieces(path: Path) -> Iterator[str]:
 
 
 def lines(text: Iterable[str]) -> Iterator[tuple[int, str | None]]:
-    """Yield each line with its number (from 1) and its end; ``None`` replaces a too long line."""
+    """Yield each line with its number (from 1) and its end; ``None`` replaces a line that is too
+    long."""
     number, rest, dropping = 1, "", False
     for piece in text:
         *whole, rest = (rest + piece).split("\n")

@@ -87,7 +87,7 @@ def begin(
     dialogs the same --conversation-group, or name one of them with --related.
     """
     if given.related is not None and given.group_id is not None:
-        raise click.UsageError("--related and --conversation-group exclude each other.")
+        raise click.UsageError("--related and --conversation-group cannot be combined.")
     cluster = reached(given.bootstrap, given.prefix, given.timeout)
     home, database = home_at(cluster, given.at, given.to_service)
     beside = None if given.related is None else Conversation(home, database, given.related)
@@ -177,7 +177,7 @@ def end(
 ) -> None:
     """END CONVERSATION, optionally WITH ERROR or WITH CLEANUP."""
     if error is not None and cleanup:
-        raise click.UsageError("--error and --cleanup exclude each other.")
+        raise click.UsageError("--error and --cleanup cannot be combined.")
     cluster = reached(bootstrap, prefix, timeout)
     home, database = home_at(cluster, at)
     side = Conversation(home, database, conversation, not target)

@@ -118,7 +118,7 @@ def receive(
     everything again; --from sets where the group continues.
     """
     if given.conversation is not None and given.conversation_group is not None:
-        raise click.UsageError("--conversation and --conversation-group exclude each other.")
+        raise click.UsageError("--conversation and --conversation-group cannot be combined.")
     if given.next_group and (
         given.conversation or given.conversation_group or given.limit or given.end_when_ended
     ):

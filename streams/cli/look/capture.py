@@ -107,7 +107,7 @@ def capture(ctx: click.Context, given: CaptureOptions) -> None:
     if given.output is None:
         raise UsageError("--output is missing.", "Give the folder to write: --output DIR.")
     if given.follow and given.until:
-        raise UsageError("--follow and --until exclude each other.", "Leave one out.")
+        raise UsageError("--follow and --until cannot be combined.", "Leave one out.")
     if given.chosen is not None and given.topology is None:
         raise UsageError("--cluster needs --topology.", "Give --topology too.")
     loaded = (

@@ -169,7 +169,7 @@ def replay(
             raise click.UsageError("--raw allows only --prefix, --job and --dry-run.")
         _raw(ctx, CaptureReader(file), given)
     if sum((given.asap, given.speed is not None, given.rate is not None)) > 1:
-        raise click.UsageError("--speed, --rate and --asap exclude each other.")
+        raise click.UsageError("--speed, --rate and --asap cannot be combined.")
     if given.keep and given.loops > 1:
         raise click.UsageError("--loop needs new conversations and excludes --keep-conversations.")
     # Failures are reported record by record; librdkafka would log every connection attempt.

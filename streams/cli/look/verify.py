@@ -127,12 +127,12 @@ def verify(
     and its limits.
     """
     if given.live and given.job:
-        raise UsageError("--job and --live exclude each other.", "Give one of them.")
+        raise UsageError("--job and --live cannot be combined.", "Give one of them.")
     asked = Asked(
         Span(given.first, given.end), given.limit, DialogFilter(LIVE if given.live else given.job)
     )
     if given.captures and given.also:
-        raise UsageError("--capture and --also exclude each other.", "Leave one out.")
+        raise UsageError("--capture and --also cannot be combined.", "Leave one out.")
     if given.captures:
         verified = verify_captures(_Choice(given), given.captures, asked)
     else:

@@ -45,7 +45,7 @@ def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
 
 
 def obstacle_lines(status: Status | RemoteStatus) -> Iterator[str]:
-    """Yield the lines about what blocks workers."""
+    """Yield the lines about records and transactions that block workers."""
     for hung in status.hung:
         yield row("hung", str(hung))
         yield row("", hung.remedy)
@@ -166,7 +166,7 @@ def catalog_json(catalog: CatalogStatus | None) -> dict[str, Any] | None:
 
 
 def cluster_json(status: Status | RemoteStatus) -> dict[str, Any]:
-    """Return what blocks workers, and their lag."""
+    """Return the lag of workers, and the records and transactions that block them."""
     return {
         "lag": [
             {"instance": g.instance, "role": g.role, "topic": g.topic, "records": g.records}

@@ -46,7 +46,7 @@ def text_width(stream: TextIO | None = None) -> int | None:
 
 
 def coloured() -> bool | None:
-    """Return click's ``color``: False if the user wants none, None if only terminals have it."""
+    """Return click's ``color``: False for no colours, None for colours only on terminals."""
     unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return False if unwanted else None
 

@@ -215,7 +215,7 @@ class CommittedState:
         self.retention.note(kept, dialog)
 
     def _is_untouched(self, dialog: Dialog) -> bool:
-        """Tell whether the dialog has survived all changes of its database and service."""
+        """Tell whether the dialog has survived all changes to its database and service."""
         return (
             self.is_alive(dialog)
             and dialog.error_epoch >= self.error_epoch(dialog.database)

@@ -100,7 +100,7 @@ class Notices:
 
 
 def _answer(machine: Machine) -> None:
-    """END CONVERSATION if the other side has ended or failed; no command is needed."""
+    """End the conversation without a command if the other side has ended or failed."""
     if machine.dialog.state in (State.DI, State.ER):
         machine.end(-1)
 

@@ -29,7 +29,7 @@ MOST_ENDED = 10_000
 """Maximum number of a database's ended requests in a partition, because applications choose the
 names of services. An open request is limited like any other dialog."""
 _FORGOTTEN_AT_ONCE = 1_000
-"""How many requests a transaction may remove; each removal takes a record."""
+"""Maximum number of requests that a transaction may remove; each removal takes a record."""
 
 
 @dataclass(frozen=True, slots=True)

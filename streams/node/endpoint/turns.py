@@ -17,7 +17,7 @@ from streams.node.endpoint.overlay import Overlay
 from streams.protocol import DialogKey, Machine
 
 GAP = 2_000
-"""Maximum number of records between two bodies that are read as fast as a seek skips them."""
+"""Maximum number of records between two bodies up to which reading is as fast as a seek."""
 WORTH = 16
 """Maximum number of records read per body; this takes as long as writing body and dialog."""
 FREE = 32_000

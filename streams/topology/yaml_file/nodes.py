@@ -203,7 +203,7 @@ class Node:
         return tuple(Node(item, self.file, self.loader) for item in self.raw.value)
 
     def text(self, what: str) -> str:
-        """Return a text; numbers and truth values must be quoted."""
+        """Return a string; numbers and booleans must be quoted."""
         if not isinstance(self.raw, yaml.ScalarNode) or self.is_null:
             self.fail(what)
         if self.raw.tag != _TAG + "str":

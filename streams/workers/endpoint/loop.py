@@ -48,7 +48,7 @@ from streams.workers.slot import Slot
 
 log = logging.getLogger("hopline.endpoint")
 REST_EVERY = 10.0
-"""Seconds after which readers of bodies that nobody needs are closed."""
+"""Seconds after which unneeded readers of bodies are closed."""
 _FETCHED, _MOST_FETCHED = 256, 1 << 20
 """Bytes of a partition per fetch: per record of a transaction, and the maximum."""
 

@@ -233,8 +233,7 @@ class Partition:
             self.endpoint.arm(key)
 
     def switch(self, catalog: CatalogView) -> None:
-        """Switch to a new version of the catalog, and retry parked timers, which may succeed
-        now."""
+        """Switch to a new version of the catalog, and retry the parked timers."""
         self.endpoint.switch(catalog)
         self.arm(self.parked)
         self.parked.clear()
