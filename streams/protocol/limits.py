@@ -44,7 +44,7 @@ class Limits:
 
     @property
     def late(self) -> int:
-        """Return the time after the other side's last frame in which a copy of it may be appended.
+        """Return how long after the other side's last frame a copy of it may still be appended.
 
         This is the time to live plus a half: the sender's and the broker's clocks may each be off
         by a quarter of the time to live. A later copy creates no endpoint (``Message.is_late``).

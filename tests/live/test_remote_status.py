@@ -103,7 +103,7 @@ def test_kafka_that_does_not_answer_is_broken() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--bootstrap", "127.0.0.1:1", "--data", "x"), "name two systems"),
+        (("--bootstrap", "127.0.0.1:1", "--data", "x"), "name different systems"),
         (("--prefix", "t."), "Add --bootstrap"),
         (("--bootstrap", "127.0.0.1:1", "--kafka", "no.such=1"), "no.such"),
     ],

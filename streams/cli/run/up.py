@@ -181,7 +181,7 @@ def status(
     """
     if ctx.get_parameter_source("bootstrap") is ParameterSource.COMMANDLINE:
         if data is not None:
-            raise UsageError("--data and --bootstrap name two systems.", "Leave one out.")
+            raise UsageError("--data and --bootstrap name different systems.", "Leave one out.")
         remote = find_remote_status(cluster_of(bootstrap, prefix), timeout)
         if format_ == "json":
             click.echo(json.dumps(remote_json(remote)))

@@ -94,7 +94,7 @@ def _instance(instance: Instance) -> dict[str, Any]:
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values to write: neither empty nor default."""
+    """Return the values that are given: neither None nor empty."""
     return {key: value for key, value in values.items() if value not in (None, [], {})}
 
 
