@@ -215,7 +215,7 @@ def test_from_and_to_by_offset_and_time(tmp_path: Path, kafka: str, unique: str)
         (("--since", "nothing@1"), "--since names nothing, which is not recorded"),
         (("--since", "soon"), "neither a time"),
         (("--until", "2999-01-01"), "--until is in the future"),
-        (("--until", "@1", "--follow"), "--follow and --until exclude"),
+        (("--until", "@1", "--follow"), "--follow and --until cannot be combined"),
     ):
         code, _, err = capture(cluster, tmp_path / "none", *words)
         assert (code, complaint in err) == (2, True), err
