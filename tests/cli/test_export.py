@@ -70,7 +70,7 @@ def test_the_live_catalog_returns_to_a_folder(
     assert hopline("apply", name, *where)[0] == 0
     assert hopline("sql", "--at", "ServerA/DatabaseA", statements, *where)[0] == 0
     if name == "mirrored":  # no worker runs, so nobody reports the new role
-        assert hopline("failover", "Orders", "--to", "Partner2", "--timeout", 0.1, *where)[0] == 1
+        assert hopline("failover", "Orders", "--to", "Partner2", "--timeout", 2, *where)[0] == 1
     folder = tmp_path / "back"
     code, out, err = hopline("export", "--live", "--output", folder, *where)
     assert (code, err) == (0, ""), err
