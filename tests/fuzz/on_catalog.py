@@ -34,6 +34,9 @@ class _Message:
     def value(self) -> bytes | None:
         return self._value
 
+    def offset(self) -> int:
+        return 0
+
 
 def _catalogs() -> list[bytes]:
     return [
