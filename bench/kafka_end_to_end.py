@@ -18,6 +18,8 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
+from itertools import cycle
 
 from bench.part import hand_over, options
 from bench.rows import Measurement, Of, Unit, at_least
@@ -87,21 +89,13 @@ class Load:
         """BEGIN DIALOG."""
         return self.client.begin("SQL1", "DatabaseA", FROM, TO, wait=False)
 
-    def messages(self) -> None:
-        """SEND one message on each of the dialogs."""
+    def messages(self, dialogs: int) -> None:
+        """SEND as many messages as there are bodies, on a number of dialogs in turn."""
         if not self._dialogs:
-            self._dialogs = [self.begin() for _ in range(DIALOGS)]
-        for dialog, body in zip(self._dialogs, BODIES, strict=True):
+            self._dialogs = [self.begin() for _ in range(dialogs)]
+        for dialog, body in zip(cycle(self._dialogs), BODIES, strict=False):
             self.client.send(dialog, body)
-        self.sent += DIALOGS
-
-    def single(self) -> None:
-        """SEND a number of messages on one dialog."""
-        if not self._dialogs:
-            self._dialogs = [self.begin()]
-        for body in BODIES:
-            self.client.send(self._dialogs[0], body)
-        self.sent += DIALOGS
+        self.sent += len(BODIES)
 
     def conversations(self) -> None:
         """Begin dialogs, SEND once on each, and END them."""
@@ -196,7 +190,7 @@ def turn(broker: Broker, kind: str, seconds: float, pace: str) -> Turn:
         ):
             pids |= workers
             if kind != ENDED:
-                send = one.messages if kind == MESSAGES else one.single
+                send = partial(one.messages, 1 if kind == SINGLE else DIALOGS)
                 return run(one, pids, times, send, one.receive, UNDER_WAY)
             return run(one, pids, times, one.conversations, one.answer, 4_000)
 
