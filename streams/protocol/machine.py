@@ -178,16 +178,15 @@ class Machine:
                 self._take(stored)
                 self._owe(message)
 
-    def acknowledgement(self, frame: Acknowledgement) -> None:
-        """Process an acknowledgement frame: lock on its sender, and advance the window.
+    def acknowledgement(self, frame: Acknowledgement) -> bool:
+        """Lock on the sender, and advance the window; return whether the other side sent it.
 
         An unprovoked acknowledgement without news reports that the receiver has room again for the
         message that it rejected. No copy provokes such a report, so a retry cannot trigger itself.
         """
-        ack, dialog = frame.ack, self.dialog
-        attempt = max(0, ack.attempt)
+        ack, dialog, attempt = frame.ack, self.dialog, max(0, frame.ack.attempt)
         if not self._lock.admits(frame.parties, None, attempt):
-            return
+            return False
         if ack.closed:
             self.ending.peer_closed()
         if not self._sender.possible(ack):
@@ -202,6 +201,7 @@ class Machine:
             self._sender.retry()
         if dialog.is_initiator and dialog.state is State.CD and self._receiver.owed is None:
             self._receiver.owe(attempt, ack.first_hop)  # the other side asks whether it is closed
+        return True
 
     def status(self, status: Status) -> None:
         """Store the reason why the local forwarder could not send a copy."""

@@ -1181,6 +1181,22 @@ MUTANTS = (
         rule=6,
     ),
     KafkaMutant(
+        "take only progress for a sign that the other side is back",
+        _FLOWS,
+        "        flow.acknowledged_at, flow.stalled = now, False\n",
+        "        pass\n",
+        "node/test_flows.py",
+        rule=7,
+    ),
+    KafkaMutant(
+        "forget who retried in vain when its broker id becomes known",
+        _FLOWS,
+        "                was_lost = kept in self.towards(former).lost\n",
+        "",
+        "node/test_flows.py",
+        rule=7,
+    ),
+    KafkaMutant(
         "leave the durability of topics to the brokers",
         _TOPICS,
         "    return {_IN_SYNC: str(replicas.in_sync), **_SAFE_ELECTION}\n",

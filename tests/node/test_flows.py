@@ -497,6 +497,31 @@ def test_a_worker_that_starts_finds_out_that_nothing_gets_through() -> None:
     assert first_second(net) == set(range(60))
 
 
+@pytest.mark.parametrize("locked", [False, True])
+def test_so_does_the_first_acknowledgement_of_a_copy_that_is_out_of_order(locked: bool) -> None:
+    """After a long absence the oldest copies have expired, and only later ones arrive.
+
+    The next retries are due after two minutes. The acknowledgement also locks new dialogs, which
+    moves them to the flow of a broker id.
+    """
+    dialogs = range(60)
+    net = sending(60 if locked else 0, 1, limits=Limits(window=64, wider=1))
+    net.run(1)
+    known = len(net["ServerB"].bodies(TARGET))
+    cut(net)
+    for number in dialogs:
+        if not locked:
+            net.begin(A, conversation(number))
+        net.send(A, conversation(number), b"%d/1" % number)
+    net.run(70)  # retried four times
+    for number in dialogs:
+        net.send(A, conversation(number), b"%d/2" % number)
+    net["ServerA"].transact()
+    net.cut.clear()
+    net.run(2)
+    assert len(net["ServerB"].bodies(TARGET)) == known + 120
+
+
 def lost_dialog() -> Net:
     """Return two instances, and a dialog whose flow goes on after it was retried in vain."""
     net = sending(1, 2)

@@ -69,6 +69,8 @@ class Endpoint(CommittedState):
         for kept in map(self.dialogs.kept, tx.probed):
             if kept is not None:
                 self._probes.pop(kept, None)
+        for where in tx.turns.answered:
+            self.flows.answer(where, tx.now)
         for key, machine in tx.machines.items():
             dialog = machine.dialog
             if key in tx.transmitted:

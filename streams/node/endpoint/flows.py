@@ -10,10 +10,11 @@ The destination includes the broker id because an application can name any id, a
 nonexistent broker must not delay messages to the real broker. Flows take turns, so that thousands
 of other flows do not delay a flow either.
 
-A flow is *stalled* when a retry was due and nothing of the flow was acknowledged since the previous
+A flow is *stalled* when a retry was due and no acknowledgement of the flow came since the previous
 attempt. Then only a few messages are transmitted, to detect when the other side is back. The first
 acknowledgement ends the stall: the dialogs that retried during the stall retry again at their next
-turn, without waiting for the end of their back-off.
+turn, without waiting for the end of their back-off. This acknowledgement may be of a copy that
+arrived out of order: after a long absence the oldest copies have expired, and later ones arrive.
 
 The state contains no flows; a restarted worker counts the messages in flight again.
 """
@@ -155,18 +156,24 @@ class Flows:
 
     # --- committed changes -----------------------------------------------------------------------
 
+    def answer(self, where: Destination, now: int) -> None:
+        """Note that a destination has acknowledged a copy, which need not be a dialog's oldest."""
+        flow = self.towards(where)
+        flow.acknowledged_at, flow.stalled = now, False
+        self._note_wanting(where, flow)
+
     def note(
         self, kept: Kept, before: Dialog | None, dialog: Dialog, now: int, *, hurried: bool
     ) -> None:
         """Account for a committed dialog; ``hurried``: it has retried at its turn."""
         where = destination(dialog)
         flow = self.towards(where)
-        is_retrying = dialog.is_retrying
+        is_retrying, was_lost = dialog.is_retrying, kept in flow.lost
         if before is not None:
             if (former := destination(before)) != where:  # the target's broker id is now known
-                self._judge(self.towards(former), before, dialog, now)
+                was_lost = kept in self.towards(former).lost
                 self._leave(kept, former)
-            self._judge(flow, before, dialog, now)
+            self._judge(flow, before, dialog)
         elif is_retrying:  # its state when the worker started
             flow.stalled = True
         counts = hurried or not (is_retrying or dialog.status)
@@ -175,7 +182,7 @@ class Flows:
             flow.waiting.put(kept, dialog.next_position)
         else:
             flow.waiting.drop(kept)
-        if is_retrying and not hurried and (flow.stalled or kept in flow.lost):
+        if is_retrying and not hurried and (flow.stalled or was_lost):
             flow.lost[kept] = None  # an existing entry keeps its turn
         else:
             flow.lost.pop(kept, None)
@@ -207,13 +214,11 @@ class Flows:
         else:
             self._wanting.pop(where, None)
 
-    def _judge(self, flow: Flow, before: Dialog, dialog: Dialog, now: int) -> None:
-        """Determine whether the flow makes progress."""
-        if dialog.acknowledged > before.acknowledged and dialog.discarded_from is None:
-            flow.acknowledged_at, flow.stalled = now, False
-        elif before.retry_at is None or dialog.state is State.CD:
+    def _judge(self, flow: Flow, before: Dialog, dialog: Dialog) -> None:
+        """Stall the flow if a retry was due without an answer since the previous attempt."""
+        if before.retry_at is None or dialog.state is State.CD:
             return
-        elif dialog.attempt > before.attempt:
+        if dialog.attempt > before.attempt:
             tried_at = before.retry_at - self._limits.retry_after(before.attempt)
             flow.stalled = flow.stalled or flow.acknowledged_at <= tried_at
 

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from streams.errors import ConversationEvent, Event, EventKind, Number
 from streams.node.endpoint.committed import CommittedState
-from streams.node.endpoint.flows import UNLIMITED, Flow
+from streams.node.endpoint.flows import UNLIMITED, Destination, Flow
 from streams.node.endpoint.notices import Notices
 from streams.node.endpoint.outgoing import CommandResult, OutFrame, QueueMessage
 from streams.node.endpoint.validation import TOO_LARGE, AnyBody, judge
@@ -74,14 +74,16 @@ class _Frames:
 class Turns:
     """The dialogs whose turn it is (``room``); ``opens`` adds those that the transaction opens.
 
-    ``hurried`` has the dialogs that have retried at their turn, and ``added`` the flows of all
-    dialogs that had a turn; both are known at the commit.
+    ``hurried`` has the dialogs that have retried at their turn, ``added`` the flows of all
+    dialogs that had a turn, and ``answered`` the destinations that have acknowledged a copy; all
+    are known at the commit.
     """
 
     room: Sequence[DialogKey] = ()
     opens: bool = True
     hurried: set[DialogKey] = field(default_factory=set)
     added: list[Flow] = field(default_factory=list)
+    answered: set[Destination] = field(default_factory=set)
 
 
 @dataclass(slots=True, weakref_slot=True)

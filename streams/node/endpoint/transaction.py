@@ -13,6 +13,7 @@ from streams.errors import EventKind, Number, text_of
 from streams.node.endpoint.accept_message import admit, answering
 from streams.node.endpoint.effects_to_records import effects_to_records, send_ack
 from streams.node.endpoint.execute import execute
+from streams.node.endpoint.flows import destination
 from streams.node.endpoint.outgoing import CommandResult
 from streams.node.endpoint.overlay import Overlay
 from streams.node.endpoint.turns import take_turns
@@ -156,8 +157,9 @@ class Transaction(Overlay):
         machine = self.machine((database.name, frame.conversation, not parties.from_initiator))
         if machine is not None:
             asked = machine.dialog.status == Number.WAITING_FOR_CONFIGURATION
-            before = len(machine.effects)
-            machine.acknowledgement(frame)
+            before, where = len(machine.effects), destination(machine.dialog)
+            if machine.acknowledgement(frame):
+                self.turns.answered |= {where, destination(machine.dialog)}
             self.planned += len(machine.effects) - before
             if asked and not machine.dialog.status:
                 self.notices.found(database.name, machine.dialog.far_service)
