@@ -66,17 +66,25 @@ def limited(raw: bytes, hops: int, until: int) -> bytes:
     )
 
 
-def first_copy(
-    raw: bytes, since: bytes, block: bytes, *, begun: bool, spend: bool, hide: bool = False
+def edit_at_once(
+    raw: bytes,
+    since: bytes,
+    block: bytes,
+    *,
+    retries: bool,
+    begun: bool,
+    spend: bool,
+    hide: bool = False,
 ) -> bytes | None:
-    """Edit the header of a first transmission for the next instance; return ``None`` if not simple.
+    """Edit the header of a copy for the next instance; return ``None`` if this is not simple.
 
-    ``begun``: sent from this instance, so the first of its next hops must be the preferred one;
-    ``hide``: the path so far is omitted. For any other copy, :class:`Hop` takes several steps.
+    ``retries``: the copy may be a retry; ``begun``: sent from this instance, so the first of its
+    next hops must be the preferred one; ``hide``: the path so far is omitted. For any other copy,
+    :class:`Hop` takes several steps.
     """
     if (
         not in_place(raw)
-        or raw[_ATTEMPT]
+        or (raw[_ATTEMPT] and not retries)
         or raw[EXPIRES:EXPIRES_END] <= since
         or (begun and raw[_FIRST_HOP])
     ):

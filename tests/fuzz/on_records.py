@@ -31,7 +31,7 @@ from streams.wire.frame_headers import (
     encode_parties,
 )
 from streams.wire.heartbeats import HeartbeatReader, claims_in, decode_presence, period_in
-from streams.wire.hop import Hop, first_copy, instant, visit
+from streams.wire.hop import Hop, edit_at_once, instant, visit
 from streams.wire.metric import decode_metric
 from streams.wire.place import place_of
 from streams.wire.reading import decode_reading
@@ -83,7 +83,7 @@ def _header(data: bytes) -> None:
 
 def _hop(data: bytes) -> None:
     hop, block = Hop(data), visit("ServerA", 1)
-    first_copy(data, instant(0), block, begun=True, spend=True)
+    edit_at_once(data, instant(0), block, retries=True, begun=True, spend=True)
     if hop.hops_remaining > 0 and not hop.expired(0):
         decode_journey(hop.edited("ServerA", 1, block, spend=True))
     encode_journey(decode_journey(data))

@@ -1197,6 +1197,13 @@ MUTANTS = (
         rule=7,
     ),
     KafkaMutant(
+        "take the first address for retries, too",
+        "node/forwarder/decide.py",
+        "            retries=len(prepared.targets) == 1,\n",
+        "            retries=True,\n",
+        "node/test_lane.py",
+    ),
+    KafkaMutant(
         "leave the durability of topics to the brokers",
         _TOPICS,
         "    return {_IN_SYNC: str(replicas.in_sync), **_SAFE_ELECTION}\n",

@@ -13,12 +13,16 @@ from streams.node import CatalogView, Forwarder, Place, Record, catalog_of
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.routing import Origin
 from streams.wire import Envelope, MalformedError, encode_header, encode_journey, encode_parties
-from streams.wire.hop import first_copy, instant
+from streams.wire.hop import edit_at_once, instant
 from tests.topology.build import NOW, SHIPPED, hidden, shipped
+
+from .harness import topology
+from .test_forwarder import NETWORK
 
 MS = int(NOW * 1000)
 HIDING = "two_clusters, hidden"
 WORLDS: dict[str, CatalogView] = {name: catalog_of(shipped(name), 1) for name in SHIPPED}
+WORLDS["several addresses"] = catalog_of(topology(NETWORK), 1)
 WORLDS[HIDING] = catalog_of(hidden(shipped("two_clusters")), 1)
 CONVERSATION = uuid.UUID(int=5)
 MESSAGE = encode_header(Header(uuid.UUID(int=7), "DEFAULT", 0, MS, MS + 10**7, Flag.NONE))
@@ -68,9 +72,9 @@ def fast_path_of(forwarder: Forwarder, record: Record, now: int) -> tuple[object
     lane = forwarder.lane(record, now)
     if lane is None:
         return None
-    hop = first_copy(
-        record.hop, instant(now), forwarder.block(now), begun=lane.begun, spend=lane.spend,
-        hide=lane.hide,
+    hop = edit_at_once(
+        record.hop, instant(now), forwarder.block(now), retries=lane.retries, begun=lane.begun,
+        spend=lane.spend, hide=lane.hide,
     )  # fmt: skip
     return None if hop is None else (lane.place, lane.instance, lane.route, hop, lane.inside)
 
@@ -93,34 +97,41 @@ def first(attempt: int = 0, hops: int = 16, lives: int = 60_000, first_hop: int 
     return encode_journey(Journey(hops, MS + lives, attempt, MS, first_hop, (("ServerA", MS),)))
 
 
-def gateway(hop: bytes, down: frozenset[str] = frozenset()) -> tuple[Forwarder, Record]:
-    parties = Parties(
-        "TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "DEFAULT", True
-    )
-    forwarder = Forwarder("GatewayA", WORLDS["combined"], Envelope, lambda name: name not in down)
-    record = Record(
+def frame(hop: bytes, service: str, broker: str | None) -> Record:
+    parties = Parties(service, broker, "InitiatorService", "DatabaseA", "DEFAULT", True)
+    return Record(
         Origin.OUTSIDE, str(CONVERSATION).encode(), encode_parties(parties), hop, 400, False,
         MESSAGE,
     )  # fmt: skip
+
+
+def gateway(hop: bytes, down: frozenset[str] = frozenset()) -> tuple[Forwarder, Record]:
+    forwarder = Forwarder("GatewayA", WORLDS["combined"], Envelope, lambda name: name not in down)
+    record = frame(hop, "TargetService", "DatabaseB")
     forwarder.handle(record, MS)
     return forwarder, record
 
 
-def test_a_first_copy_at_a_gateway_takes_the_short_way() -> None:
-    forwarder, record = gateway(first())
+@pytest.mark.parametrize("attempt", [0, 1, 63])
+def test_a_copy_with_one_address_to_go_to_takes_the_short_way(attempt: int) -> None:
+    forwarder, record = gateway(first(attempt))
     short = fast_path_of(forwarder, record, MS)
     assert short is not None
     assert short[:2] == (Place.TXQ, "ServerB")
 
 
-@pytest.mark.parametrize(
-    "hop", [first(attempt=1), first(hops=0), first(lives=0), b"rubbish", first()[:-1]]
-)
-def test_what_is_more_than_a_first_copy_takes_the_long_way(hop: bytes) -> None:
+def test_a_retry_with_a_choice_of_addresses_takes_the_long_way() -> None:
+    """The number of the attempt determines the address, but a first copy takes the first."""
+    gate = Forwarder("Gate", WORLDS["several addresses"], Envelope, lambda _: True)
+    assert fast_path_of(gate, frame(first(), "Two", None), MS) is not None
+    assert fast_path_of(gate, frame(first(attempt=1), "Two", None), MS) is None
+
+
+@pytest.mark.parametrize("hop", [first(hops=0), first(lives=0), b"rubbish", first()[:-1]])
+def test_what_is_more_than_a_copy_to_pass_on_takes_the_long_way(hop: bytes) -> None:
     forwarder, record = gateway(first())
-    lane = forwarder.lane(record, MS)
-    assert lane is not None
-    assert first_copy(hop, instant(MS), b"", begun=lane.begun, spend=lane.spend) is None
+    assert forwarder.lane(record, MS) is not None
+    assert fast_path_of(forwarder, replace(record, hop=hop), MS) is None
 
 
 def test_there_is_no_short_way_to_an_instance_that_nobody_hears() -> None:
@@ -139,5 +150,6 @@ def test_a_route_is_decided_for_its_lane_before_any_record_was() -> None:
 
 def test_who_begins_keeps_the_first_hop_that_it_prefers() -> None:
     """Another one than the first is the long way's: it may have to be noted anew."""
-    assert first_copy(first(first_hop=1), instant(MS), b"", begun=True, spend=False) is None
-    assert first_copy(first(first_hop=1), instant(MS), b"", begun=False, spend=False) is not None
+    other, now = first(first_hop=1), instant(MS)
+    assert edit_at_once(other, now, b"", retries=False, begun=True, spend=False) is None
+    assert edit_at_once(other, now, b"", retries=False, begun=False, spend=False) is not None

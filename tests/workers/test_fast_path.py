@@ -121,7 +121,7 @@ def crossing() -> Iterator[ModuleType]:
 
 
 def test_nothing_is_decided_twice(crossing: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch of first copies asks once for the lane of their route, and decides none alone."""
+    """A batch of copies asks once for the lane of their route, and decides none alone."""
     gateway, messages, now = crossing.gateway, crossing.messages, crossing.NOW
     asked: list[str] = []
     for name in ("handle", "lane"):
@@ -135,12 +135,12 @@ def test_nothing_is_decided_twice(crossing: ModuleType, monkeypatch: pytest.Monk
     batch = messages("GatewayA", "TargetService")
     gateway(WORLDS["combined"], "GatewayA").pass_on(batch)
     assert asked == ["lane"]
-    retried = encode_journey(Journey(16, now + 60_000, 1, now, 0, (("ServerA", now),)))
+    many_hops = encode_journey(Journey(70, now + 60_000, 0, now, 0, (("ServerA", now),)))
     [first] = messages("GatewayA", "TargetService")[:1]
-    again = Message(
+    unusual = Message(
         topic=first.topic(), partition=0, offset=1_000, timestamp=(1, now), key=first.key(),
-        value=first.value(), headers=[*(first.headers() or ())[:2], (HOP, retried)],
+        value=first.value(), headers=[*(first.headers() or ())[:2], (HOP, many_hops)],
     )  # type: ignore[call-arg]  # fmt: skip
     asked.clear()
-    gateway(WORLDS["combined"], "GatewayA").pass_on([again, first, again])
+    gateway(WORLDS["combined"], "GatewayA").pass_on([unusual, first, unusual])
     assert asked == ["lane", "handle", "handle"]

@@ -93,7 +93,9 @@ class Forwarder:
         return self.reject(record, reason, now, hop)
 
     def lane(self, record: Record, now: int) -> Lane | None:
-        """Return the decision that all first copies with a record's route share, or ``None``.
+        """Return the decision that all copies with a record's route share, or ``None``.
+
+        If the route has several addresses, only first copies share it.
 
         :meth:`handle` would have the same outcome for each of these copies; like it, this method
         raises MalformedError.
@@ -109,7 +111,9 @@ class Forwarder:
                 return None  # the topic depends on the conversation (U-13)
             inside = inside and not looped
             owner = self._owner(cached, prepared, None, inside=inside)
-            return Lane(place, self.instance, prepared.route, inside=inside, database=owner)
+            return Lane(
+                place, self.instance, prepared.route, inside=inside, database=owner, retries=True
+            )
         sends = verdict is Verdict.SEND
         if verdict is not Verdict.FORWARD and not (sends and len(prepared.targets) == 1):
             return None
@@ -118,7 +122,15 @@ class Forwarder:
             return None
         target = prepared.targets[chosen[0]] or ""
         hide = target in self._strangers
-        return Lane(Place.TXQ, target, prepared.route, begun=sends, spend=not sends, hide=hide)
+        return Lane(
+            Place.TXQ,
+            target,
+            prepared.route,
+            begun=sends,
+            spend=not sends,
+            hide=hide,
+            retries=len(prepared.targets) == 1,
+        )
 
     def _plan(self, record: Record, now: int) -> CachedPlan:
         cached = self._plans.get((record.source, record.route))

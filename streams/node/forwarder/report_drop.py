@@ -70,8 +70,11 @@ class _Refusal:
 
     def status(self) -> Status | None:
         """Return the status for the sender's endpoint here."""
-        record, database = self.record, self.here.with_broker_id(self.parties.from_broker)
-        if record.origin is Origin.OUTSIDE or record.message is None or database is None:
+        record = self.record
+        if record.origin is Origin.OUTSIDE or record.message is None:
+            return None
+        database = self.here.with_broker_id(self.parties.from_broker)
+        if database is None:
             return None
         header = self.codec.header(record.message)
         if not header.sequenced:
@@ -88,10 +91,12 @@ class _Refusal:
 
     def ask(self) -> Status | None:
         """Make the database whose routes were used request a route; msdb if from outside (U-43)."""
+        if self.number != Number.WAITING_FOR_CONFIGURATION:
+            return None
         parties, databases = self.parties, self.here.databases
         outside = self.record.origin is Origin.OUTSIDE
         home = databases.get(MSDB) if outside else self.here.with_broker_id(parties.from_broker)
-        if self.number != Number.WAITING_FOR_CONFIGURATION or home is None:
+        if home is None:
             return None
         return Status(
             request_owner(home.broker_id, parties.to_service),

@@ -1,9 +1,9 @@
-"""The fast path for first copies, which share the decision for their route in a batch.
+"""The fast path for copies that share the decision for their route in a batch.
 
 :meth:`Forwarder.handle` has the same result for every such record, so the route is decided once
 (:meth:`Forwarder.lane`), and each record costs little more than copying it. The same holds for
-acknowledgements, which have their own lanes. All other records are decided one by one: retries,
-buffered or dropped copies, and anything unexpected.
+acknowledgements, which have their own lanes. All other records are decided one by one: retries
+with a choice of addresses, buffered or dropped copies, and anything unexpected.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import partial
 from streams.kafka import Headers, Message, headers_of
 from streams.node import Forwarder, Lane, Place, Record
 from streams.routing import Origin
-from streams.wire.hop import first_copy, instant
+from streams.wire.hop import edit_at_once, instant
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
 from streams.workers.forwarder.local_producer import LocalProducer, Report
 from streams.workers.forwarder.outcome_writer import WriteRemote
@@ -55,7 +55,7 @@ class Input:
 
 
 class FastPath:
-    """Forward first copies by the decision for their route; :meth:`begin` resets the decisions."""
+    """Forward copies by the decision for their route; :meth:`begin` resets the decisions."""
 
     def __init__(
         self, local_producer: LocalProducer, topics: TopicNames, write_remote: WriteRemote
@@ -73,10 +73,10 @@ class FastPath:
     def take(
         self, source: Input, message: Message, headers: Headers, report: Report | None = None
     ) -> bool:
-        """Forward a first copy whose route has a lane; return whether it was forwarded.
+        """Forward a copy whose route has a lane; return whether it was forwarded.
 
-        Records without remaining hops, expired ones and retries are left to
-        :meth:`Forwarder.handle`.
+        Records without remaining hops, expired ones, and retries for which another address may be
+        chosen are left to :meth:`Forwarder.handle`.
         """
         body = None
         if len(headers) == 3:
@@ -124,7 +124,13 @@ class FastPath:
         lane = known.lane
         if raw is None:
             return None
-        hop = known.hops[raw] = first_copy(
-            raw, self._since, self._block, begun=lane.begun, spend=lane.spend, hide=lane.hide
+        hop = known.hops[raw] = edit_at_once(
+            raw,
+            self._since,
+            self._block,
+            retries=lane.retries,
+            begun=lane.begun,
+            spend=lane.spend,
+            hide=lane.hide,
         )
         return hop
