@@ -21,6 +21,7 @@ from streams.kafka import (
     TopicPartition,
     next_of,
     read_live,
+    take_more,
     watermarks,
 )
 from streams.node import Endpoint, TrimPoint
@@ -43,6 +44,7 @@ from streams.workers.endpoint.inputs import Inputs
 from streams.workers.pulse import beat
 
 _BEGINNING = -2
+_AT_ONCE = 1_000
 _GATHERED, _GATHERED_BYTES = 50_000, 16 << 20
 """Records and bytes gathered before they are applied, because only a key's last record matters."""
 MISSED = "%s: deletions may have been missed, so the state is read again from its start"
@@ -154,6 +156,8 @@ class Replay:
         while self._read < end:
             beat()
             self._gather(next_of(self._consumer, self.topic, self._where.partition))
+            for message in take_more(self._consumer, _AT_ONCE):
+                self._gather(message)
         self._apply()
 
     def _gather(self, message: Message) -> None:
