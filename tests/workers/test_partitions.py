@@ -196,6 +196,8 @@ def test_partitions_take_turns_if_each_needs_all_the_time(
     def consume(method: Hook, *args: Any) -> Any:
         """Return everything at once, whichever partitions a fetch has."""
         found = list(method(*args))
+        if not method.__self__.memberid():  # type: ignore[attr-defined]
+            return found  # the reader of the state
         while not turns and sum(m.error() is None for m in [*read, *found]) < len(begins) - 1:
             found += method(*args)
         read.extend(found)
