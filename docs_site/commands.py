@@ -67,8 +67,8 @@ def _index() -> str:
         "Every command has `--help`; `hopline help COMMAND` prints the same. `-o` is `--output`,",
         "`-f` is `--format` and `-b` is `--bootstrap` in every command.",
         "",
-        "Exit codes: 0 fine, 1 bad news, 2 wrong use or unreadable",
-        "input, 3 Kafka or another service is unavailable or broken, or an unexpected error, 130",
+        "Exit codes: 0: success; 1: the result is negative; 2: wrong usage or unreadable input;",
+        "3: Kafka or another service is unavailable or broken, or an unexpected error; 130:",
         "interrupted.",
         "",
     ]

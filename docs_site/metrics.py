@@ -19,8 +19,8 @@ from streams.workers.metrics import figures_of as worker_figures
 _HEAD = """\
 # All metrics
 
-Where they are served, and what their labels mean: [metrics](../settings.md#metrics). Names that
-end in `_total` are counters, all others gauges.
+[Metrics](../settings.md#metrics) explains where metrics are served and what their labels mean.
+Metrics whose names end in `_total` are counters; all others are gauges.
 """
 
 

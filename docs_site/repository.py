@@ -22,10 +22,10 @@ _LANGUAGES = {".avsc": "json", ".json": "json", ".md": "markdown", ".py": "pytho
 _TOPOLOGIES = """\
 # Shipped topologies
 
-Each shows one thing. Commands take its name as a topology: `hopline check hub`.
+Each topology shows one feature. Commands accept its name: `hopline check hub`.
 
 """
-_DECISIONS = "# Decisions\n\nWhat was decided, and why.\n\n"
+_DECISIONS = "# Decisions\n\nDesign decisions and their reasons.\n\n"
 
 
 def pages() -> Iterator[Page]:

@@ -13,9 +13,9 @@ FOLDER = "reference/schemas"
 _INDEX = """\
 # Avro schemas
 
-What each record and header contains. Records carry the fingerprint of their schema
-([single-object encoding](../../kafka_mapping.md#the-envelope)); how schemas may change is
-[a section of its own](../../kafka_mapping.md#schemas-that-change).
+The contents of each record and header. Records carry the fingerprint of their schema
+([single-object encoding](../../kafka_mapping.md#the-envelope)). A
+[separate section](../../kafka_mapping.md#schemas-that-change) explains how schemas may change.
 
 """
 

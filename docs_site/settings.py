@@ -13,7 +13,7 @@ from streams.settings.model import Setting
 _HEAD = """\
 # All settings
 
-How settings are read, and the properties of librdkafka: [settings](../settings.md).
+[Settings](../settings.md) explains how settings are read, and the properties of librdkafka.
 """
 
 

@@ -14,9 +14,9 @@ _METHODS = {"in": "inbox"}
 _HEAD = """\
 # Topics
 
-Names follow the prefix (default `ssb.`). Keys, values, writers and readers of each topic:
-[Kafka mapping](../kafka_mapping.md). `hopline topics TOPOLOGY` lists the topics of a topology, and
-`--check` compares them with a cluster.
+In Kafka, each name begins with the prefix (default `ssb.`). [Kafka mapping](../kafka_mapping.md)
+lists the keys, values, writers and readers of each topic. `hopline topics TOPOLOGY` lists the
+topics of a topology, and `--check` compares them with a cluster.
 """
 
 
