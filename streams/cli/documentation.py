@@ -8,7 +8,7 @@ LABEL = "Documentation"
 
 def documentation_url() -> str | None:
     """Return the address of the documentation site, or None if the project states none."""
-    from importlib import metadata  # takes as long as a small check
+    from importlib import metadata  # this import takes as long as a small check
 
     try:
         stated = metadata.metadata("hopline").get_all("Project-URL") or []

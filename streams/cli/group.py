@@ -1,8 +1,8 @@
 """The group behind ``hopline``: load commands on demand, and report every failure.
 
-Exit codes: 0: fine; 1: the answer is bad news; 2: wrong use or unreadable input; 3: the environment
-is missing or broken, or an unexpected error; 130: interrupted; 141: the reader of our output has
-closed it.
+Exit codes: 0: fine; 1: the answer is bad news; 2: incorrect usage or unreadable input; 3: the
+environment is missing or broken, or an unexpected error; 130: interrupted; 141: the reader of our
+output has closed it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
         return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one command; without its extra, only to show or complete its options.
+        """Import and return one command; without its extra, it can only show and complete options.
 
         Raises ModuleNotFoundError if the command is to run and a library is missing.
         """
@@ -109,7 +109,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the chosen command; turn every failure into a message and an exit code."""
-        from streams.prose import WIDTH, wrapping_at  # the list of commands does not need it
+        from streams.prose import WIDTH, wrapping_at  # listing the commands does not need it
 
         _show_what_there_is()
         with _worded(ctx), wrapping_at(text_width() or WIDTH):
@@ -178,9 +178,9 @@ def _worded(ctx: click.Context) -> Iterator[None]:
 
 
 def _stop(ctx: click.Context, error: Exception) -> NoReturn:
-    """Report an error that no command expects, with the file that the command probably reads.
+    """Report an error that no command expects, with the file that the command probably read.
 
-    A process with a log writes the traceback there, because it may run for days before an error.
+    A process with a log writes the traceback there, because it may run for days before it fails.
     """
     if os.environ.get(_TRACEBACK):
         raise error
@@ -191,7 +191,7 @@ def _stop(ctx: click.Context, error: Exception) -> NoReturn:
         log.error("unexpected error", exc_info=error)
     else:
         remedy = f"\n  Set {_TRACEBACK}=1 to see the traceback, and report the error with it."
-    words = pairwise(ctx.meta.get(_WORDS, ()))  # the value of an option is not what is read
+    words = pairwise(ctx.meta.get(_WORDS, ()))  # an option's value is not the input
     file = next((w for last, w in words if not last.startswith("-") and os.path.exists(w)), None)
     text = " ".join(str(error).split())[:_LONGEST]
     about = "" if file is None else f" at {file}"
@@ -227,7 +227,7 @@ def version_text() -> str:
 
 def version() -> str:
     """Return the installed version."""
-    from importlib import metadata  # takes half as long as `hopline --help`
+    from importlib import metadata  # this import takes half as long as `hopline --help`
 
     try:
         return metadata.version("hopline")

@@ -12,7 +12,7 @@ from types import FrameType
 def interruptible(*signals: signal.Signals) -> Iterator[Callable[[], bool]]:
     """Request a stop on the first of these signals; a second signal has its default effect.
 
-    Yields a function that tells whether a signal has arrived.
+    Yields a function that returns whether a signal has arrived.
     """
     asked = False
 

@@ -16,10 +16,10 @@ from streams.cli.commands import EXTRAS
 
 
 class _StandIn(str):
-    """A module, class or value of a missing library: what importing our own modules does with it.
+    """A stand-in for a module, class or value of a missing library, for imports of our modules.
 
-    They derive classes, call, decorate, index, combine types and build SQL conditions. It is an
-    empty text, because some values must be texts.
+    It can serve as a base class, function, decorator or container, and in types and SQL
+    conditions. It is an empty string, because some values must be strings.
     """
 
     def __getattr__(self, name: str) -> _StandIn:
@@ -57,7 +57,7 @@ class _Finder(MetaPathFinder, Loader):
 def stand_ins() -> Iterator[None]:
     """Let imports of missing libraries of extras succeed while the context is active.
 
-    What was imported cannot be used afterwards, so the process may only show help.
+    The imported modules cannot be used afterwards, so the process may only show help.
     """
     finder = _Finder()
     sys.meta_path.append(finder)

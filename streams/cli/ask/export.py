@@ -57,12 +57,12 @@ def export(
     """Print a topology as T-SQL for SQL Server, or for import.
 
     TOPOLOGY is a folder or the name of a shipped topology. The script for --at DATABASE expects
-    that the database exists; the script for --at INSTANCE creates it. LIFETIME is the remaining
+    the database to exist; the script for --at INSTANCE creates it. LIFETIME is the remaining
     lifetime of a route, and starts again when the script runs. Properties that T-SQL cannot express
     (broker ids, addresses, mirrored pairs) become comments and are reported on stderr; --output
     writes them to topology.yaml.
 
-    --live exports the catalog, with the changes of `hopline sql`. Its --output is one
+    --live exports the catalog, including changes made by `hopline sql`. Its --output is one
     topology.yaml without scripts, which `hopline apply` considers equal to the catalog. The catalog
     has no clusters, agents, expectations, certificates, permissions or procedures.
     """

@@ -51,8 +51,8 @@ def import_(
 
     NAME is the host name of an instance. SCRIPT is one of its T-SQL scripts, SNAPSHOT a
     snapshot of the live server (see `hopline diagnose`), FOLDER a folder of its scripts (.sql).
-    NAME may be given several times; its scripts are then applied in that order. A FOLDER without a
-    name has one instance for each script, snapshot or folder in it.
+    NAME may be given several times; its scripts are then applied in that order. If FOLDER has no
+    NAME, each script, snapshot or folder in it becomes one instance.
 
     The scripts are copied unchanged, so findings name their files and lines. Any encoding is
     accepted, and semicolons are optional. Statements that do not concern Service Broker are

@@ -204,7 +204,7 @@ def _show_group(group: uuid.UUID | None, format_: str) -> None:
 
 
 def _queue(instance: Instance, database: Database, name: str) -> str:
-    """Return the stored name of a queue, declared or only used by a service."""
+    """Return the stored name of a queue that is declared or that a service uses."""
     names = {queue.name.casefold(): queue.name for queue in queues_of(database)}
     declared = queue_named(database, name)
     found = declared.name if declared is not None else names.get(name.casefold())

@@ -119,7 +119,7 @@ def traffic(
     """Generate open-loop load, and report late sends.
 
     Each message is due at a fixed time. A message that is sent later (because Kafka did not
-    accept it, this process had no CPU, or all dialogs were in their pause) counts as late;
+    accept it, this process had no CPU, or all dialogs were pausing) counts as late;
     later messages keep their times. A slow system shows lateness, not a lower rate.
 
     This side ends its dialogs after --length messages; with --leave-open it only stops sending.

@@ -182,7 +182,7 @@ def _lines(each: _Found) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """Return a one-line comment: text after a line break in a name would be a command."""
+    """Return a one-line comment: text after a line break in a name would run as a command."""
     return "\n# " + one_line(text)
 
 

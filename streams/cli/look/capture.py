@@ -126,7 +126,7 @@ def capture(ctx: click.Context, given: CaptureOptions) -> None:
     if given.topology is not None:
         needed = frozenset(spec.name for spec in specs_of(part.topology, cluster.topics))
     name = "" if given.topology is None else Path(given.topology).resolve().name
-    words = {  # names as manifests have them
+    words = {  # the names that manifests use
         "--topology": name,
         "--cluster": given.chosen or "",
         "--prefix": cluster.topics.prefix,

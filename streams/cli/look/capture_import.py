@@ -33,14 +33,14 @@ _OFFSET = re.compile(r"([+-]?)(\d{1,2}):?(\d{2})")
 
 
 class _UtcOffset(click.ParamType):
-    """A clock's UTC offset: ``+02:00``; its value is minutes."""
+    """A clock's UTC offset, such as ``+02:00``; its value is in minutes."""
 
     name = "offset"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Return the minutes of a text such as ``+02:00``."""
+        """Return the number of minutes of a text such as ``+02:00``."""
         if isinstance(value, int):
             return value
         match = _OFFSET.fullmatch(str(value).strip())

@@ -172,7 +172,7 @@ def _side(path: SidePath) -> str:
 
 
 def _is(asked: str) -> Callable[[str | None], bool]:
-    """Return a predicate: whether a conversation matches an id, its prefix, or a name."""
+    """Return a predicate that matches conversations by id, by prefix of an id, or by name."""
     begin, named = _begin_of_id(asked), str(conversation_named(asked))
     if not begin:
         return lambda found: found == named
@@ -180,7 +180,7 @@ def _is(asked: str) -> Callable[[str | None], bool]:
 
 
 def _begin_of_id(asked: str) -> str:
-    """Return the prefix of an id; empty if the text is not one."""
+    """Return the text as the prefix of an id; empty if it cannot be a prefix."""
     begin = asked.strip("{}").lower()
     return begin if len(begin) >= SHORTEST_ID and set(begin) <= _HEX else ""
 

@@ -21,7 +21,7 @@ def home_of_job(
 ) -> str | None:
     """Return the instance whose progress topic has the jobs of ``topic``; None if there is none.
 
-    If there is none, ``report`` gets a warning. Give it only for a job whose name the user has
+    If there is none, ``report`` gets a warning. Pass it only for a job whose name the user has
     chosen, because other jobs are never resumed.
     """
     place = place_of(topic, cluster.topics)

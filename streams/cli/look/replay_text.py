@@ -167,7 +167,7 @@ def _earlier(work: Job, outcome: Replayed) -> str:
 
 
 def rate_of(outcome: Replayed) -> float:
-    """Return delivered records a second."""
+    """Return the number of delivered records per second."""
     return round(outcome.delivered / max(outcome.seconds, 1e-9), 1)
 
 

@@ -28,7 +28,7 @@ WORDS: Words = {
 
 
 def verified_text(verified: Verified) -> str:
-    """Return the account, its exceptions, its notes, and the verdict last."""
+    """Return the account, its exceptions and its notes, and finally the verdict."""
     account = verified.account
     ledger = account.ledger
     messages, dialogs = counted(ledger.accepted, "message"), counted(account.dialogs, "dialog")

@@ -8,7 +8,7 @@ import click
 
 
 def moment_of(text: str) -> int | None:
-    """Parse a text such as ``2026-11-03T12:03:04Z`` into epoch milliseconds, None if invalid."""
+    """Parse a text such as ``2026-11-03T12:03:04Z`` into epoch milliseconds; None if invalid."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:

@@ -14,7 +14,7 @@ def output_folder(path: Path, *, force: bool) -> None:
 
 
 def ensure_usable(path: Path, *, force: bool) -> None:
-    """Raise UsageError unless a folder may be written: it is new, empty, or forced."""
+    """Raise UsageError unless a folder is new or empty, or writing to it is forced."""
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is not a folder.", "Give a folder.")
     if not force and path.is_dir() and any(path.iterdir()):

@@ -38,7 +38,7 @@ class Seconds(click.ParamType):
     def convert(self, value: object, param: Param, ctx: Context) -> float:
         """Return the number of a text such as ``0.5``."""
         seconds = float(click.FLOAT.convert(value, param, ctx))
-        if not self.least <= seconds <= self.most:  # nor is NaN
+        if not self.least <= seconds <= self.most:  # also rejects NaN
             self.fail(f"{value} is not between {self.least:.0f} and {self.most:.0f}.", param, ctx)
         return seconds
 
@@ -49,7 +49,7 @@ class ReplicationText(click.ParamType):
     name = "replication"
 
     def convert(self, value: object, param: Param, ctx: Context) -> str:
-        """Return the text, once it can be read."""
+        """Return the text if it is valid."""
         try:
             return Replication(str(value)).text
         except UsageError as error:
@@ -79,7 +79,7 @@ class Address(click.ParamType):
     name = "address"
 
     def convert(self, value: object, param: Param, ctx: Context) -> str:
-        """Return the text, once it can be read."""
+        """Return the text if it is valid."""
         text = str(value)
         if text:
             from streams.telemetry import address_of  # Prometheus's library only on demand
@@ -119,7 +119,7 @@ class Name(click.ParamType):
 
 
 class PlaceText(click.ParamType):
-    """A place of a form such as ``INSTANCE/DATABASE[/SERVICE]``, as validated text.
+    """A place in a form such as ``INSTANCE/DATABASE[/SERVICE]``, as validated text.
 
     Whether it exists is checked later, in the catalog.
     """

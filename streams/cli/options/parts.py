@@ -29,8 +29,9 @@ def clusters_of_parts(
 ) -> Iterator[tuple[Part, Cluster]]:
     """Yield each part of a topology with its cluster; raise UsageError if one has none.
 
-    An undivided topology belongs to ``--bootstrap``, and so does a chosen part if that is set;
-    otherwise each is at the address of the topology, or of [clusters.NAME] in the settings.
+    An undivided topology belongs to the cluster at ``--bootstrap``, and so does a chosen part if
+    that option is set. The address of any other part is in the topology, or in [clusters.NAME] of
+    the settings.
     """
     ctx = click.get_current_context()
     source = ctx.get_parameter_source("bootstrap")

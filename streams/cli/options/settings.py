@@ -104,7 +104,7 @@ def setting_option(section: str, name: str, unset: str = "", **extra: Any) -> Ca
     """Add the option of a setting, with its default and description.
 
     ``unset`` is the description of a missing value, for a command without the default; ``extra`` is
-    click's.
+    passed to click.
     """
     setting = setting_of(section, name)
     default = setting.default
@@ -129,7 +129,7 @@ def setting_option(section: str, name: str, unset: str = "", **extra: Any) -> Ca
 
 
 def section_options(section: str, **unset: str) -> Callable[[F], F]:
-    """Add the options of all settings of a section; ``unset`` as for one."""
+    """Add the options of all settings of a section; ``unset`` as for one option."""
 
     def add(command: F) -> F:
         for setting in reversed(list(settings_of(section))):
@@ -164,7 +164,7 @@ def settings_file(ctx: click.Context) -> SettingsFile:
         path = Path(named or DEFAULT_FILE)
         found_here = named is None and path.exists()
         ctx.meta[_FILE] = _read(path) if named or found_here else NOTHING
-        if found_here:  # it may be someone else's: in a clone, or in a shared folder
+        if found_here:  # in a clone or a shared folder, it may be someone else's
             click.echo(f"Settings: {path} in this folder.", err=True)
     found: SettingsFile = ctx.meta[_FILE]
     return found

@@ -67,7 +67,7 @@ def _database_in(topology: Topology, at: str) -> tuple[Instance, Database]:
 
 
 def home_at(cluster: Cluster, at: str, to: str | None = None) -> tuple[str, str]:
-    """Return the home of a statement: the instance or its mirrored pair; and the database.
+    """Return the home of a statement (the instance or its mirrored pair), and the database.
 
     Warns if the catalog does not have the service ``to``, because BEGIN DIALOG accepts any name.
     """

@@ -103,7 +103,7 @@ class ConversationId(click.ParamType):
 
 
 def hash_option(default: str) -> Callable[[F], F]:
-    """Return the option for a conversation id whose hash decides; ``default`` is for the help."""
+    """Return the option for the conversation id to be hashed; the help shows ``default``."""
     return click.option(
         "--conversation",
         type=ConversationId(),

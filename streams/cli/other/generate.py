@@ -92,7 +92,7 @@ def traffic(
     given: MadeUpTrafficOptions,
 ) -> None:
     """Generate a capture of applications that place orders, as input for `hopline replay`."""
-    from streams.capture.generate import Traffic, write_traffic  # `estate` does without the extra
+    from streams.capture.generate import Traffic, write_traffic  # `estate` needs no extra
 
     instance, database, service = given.origin.split("/", 2)
     wanted = Traffic(
@@ -177,7 +177,7 @@ def estate(
 
 
 def _counts(made: GeneratedEstate, routes: int) -> dict[str, int]:
-    # Not the number drawn, because a flow within an instance that needs no route is not written.
+    # Not the number drawn, because flows in one instance that need no route are not written.
     flows = flows_of(Estate(made.topology, time.time()))
     return {
         "instances": len(made.topology.instances),

@@ -176,7 +176,7 @@ def _one_as_json(done: Deployment, broken: list[Broken]) -> dict[str, object]:
 
 
 def refuse_broken(topology: Topology, prefix: str) -> None:
-    """Raise an error for a topology that is not applied.
+    """Raise an error for a topology that must not be applied.
 
     UsageError: it has errors or passwords. InputError: a queue names another role's group.
     """

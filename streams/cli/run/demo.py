@@ -61,6 +61,6 @@ def demo(
             reported_at = time.monotonic()
 
     def say(text: str) -> None:
-        click.echo(painted(text, WORDS))  # not folded: it has commands to copy
+        click.echo(painted(text, WORDS))  # not folded, because it contains commands to copy
 
     ctx.exit(run(Stage(Options(data, sabotage, speed, keep), say, progress)))

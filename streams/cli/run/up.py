@@ -86,10 +86,10 @@ def up(
 ) -> None:
     """Run TOPOLOGY on this machine: Kafka, its topics and catalog, its workers.
 
-    One process runs the forwarders of all instances, another their endpoint workers, and one more
-    each agent of the topology (`agents:`). A supervisor restarts processes that end. The command
-    returns when all of them are ready. Run it again to apply a changed topology: running processes
-    stay, unless the set of instances or agents has changed.
+    One process runs the forwarders of all instances, another their endpoint workers, and each agent
+    of the topology (`agents:`) has its own process. A supervisor restarts processes that end. The
+    command returns when all of them are ready. Run it again to apply a changed topology: running
+    processes stay, unless the set of instances or agents has changed.
 
     HOPLINE_BOOTSTRAP is ignored: without --bootstrap the command starts an embedded broker. If
     the instances name different clusters, each cluster has its own broker (--port and the

@@ -128,7 +128,7 @@ def worker(
         try:
             process.run()
         finally:
-            if process.left_behind:  # at the end: destroying its client could block forever
+            if process.left_behind:  # destroying their clients could block forever
                 atexit.register(os._exit, SurroundingsError.exit_code)
 
 

@@ -115,7 +115,7 @@ def _acknowledged(record: Description) -> str:
 
 
 def _via(hop: Mapping[str, Any]) -> str:
-    """Return the instances on the path; if it ended in a queue, the record has it."""
+    """Return the instances on the path, without the queue at its end, which the record states."""
     names = [visit["instance"] for visit in hop.get("path", ())]
     return " > ".join(
         n for i, n in enumerate(names) if i == 0 or not n.startswith(f"{names[i - 1]}/")

@@ -81,5 +81,5 @@ def type_text(name: str) -> str:
 def _moment(at: int) -> datetime | None:
     try:
         return _EPOCH + timedelta(milliseconds=at)
-    except OverflowError:  # not a date
+    except OverflowError:  # too large for a date
         return None
