@@ -10,7 +10,7 @@ from streams.routing import Decision, order_databases
 
 
 def database_of(decision: Decision, conversation: uuid.UUID | None) -> str | None:
-    """Return the database for a delivered message; U-13 selects one of several."""
+    """Return the database to which a message is delivered; U-13 selects one of several."""
     ordered = order_databases(decision.candidates, conversation)
     return ordered[0] if ordered else None
 
@@ -33,7 +33,7 @@ def decision_json(
 
 
 def decided(step: Step) -> str:
-    """Return the names of the routes of a step; among several, the route with its address."""
+    """Return the names of a step's routes, or only of the route with the step's address."""
     routes, addresses = step.decision.routes, step.decision.addresses
     if step.address in addresses and len(routes) == len(addresses):
         return routes[addresses.index(step.address)]

@@ -87,7 +87,7 @@ def explain_decision(topology: Topology, question: Question, now: float) -> Deci
 def answer_question(
     question: Question, now: float, compiled: Callable[[], routing.Instance]
 ) -> DecisionAnswer:
-    """Answer a question at an instance, compiled on demand."""
+    """Answer a question at an instance, which is compiled on demand."""
     if question.database is None and not question.outside:
         raise UsageError(
             f"'{question.instance.name}' does not name a database.",

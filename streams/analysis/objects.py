@@ -35,7 +35,7 @@ def live_routes(estate: Estate, database: Database) -> tuple[Route, ...]:
 
 
 def targets(estate: Estate) -> dict[str, dict[str, list[Home]]]:
-    """Return, by instance and service, the active databases that have it as a target."""
+    """Return, by instance and service, the active databases that have the service as a target."""
     return estate.once(_targets)
 
 

@@ -2,8 +2,8 @@
 
 A check is a row of :data:`CHECKS`: its code, its subject and the function that finds it.
 ``docs/findings.md`` describes each check. The page is generated from the same rows and from the
-topologies in ``tests/findings``, which have, for each code, one topology with the finding and one
-without it.
+topologies in ``tests/findings``, which contain, for each code, one topology with the finding and
+one without it.
 """
 
 from streams.analysis.check.registry import Check

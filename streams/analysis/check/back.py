@@ -38,7 +38,7 @@ def no_return(estate: Estate) -> Iterable[Finding]:
     groups: dict[tuple[str, str, str], list[tuple[FlowAnswer, Back]]] = {}
     for answer in answers_of(estate):
         if not answer.flow.stated and _pair(answer) in answered:
-            continue  # the initiator is a guess; for another guess, acknowledgements return
+            continue  # the initiator is only a guess; with another guess, acknowledgements return
         for back in answer.backs:
             if not back.arrives and not all(wrong_port(estate, f) for f in back.failures):
                 service = answer.flow.sender.service
@@ -108,7 +108,7 @@ def why_not(failure: Failure) -> str:
 
 
 def asymmetric(estate: Estate) -> Iterable[Finding]:
-    """Find flows whose acknowledgements pass different forwarders than their messages (5.1)."""
+    """Find flows whose acknowledgements and messages pass through different forwarders (5.1)."""
     groups: dict[tuple[str, str, frozenset[str], frozenset[str]], list[FlowAnswer]] = {}
     for answer in answers_of(estate):
         for back in answer.backs:

@@ -67,7 +67,7 @@ def _relates(at: Home, services: list[str]) -> bool:
 
 
 def related(estate: Estate) -> Iterator[Finding]:
-    """Find BEGIN DIALOG with a related conversation and no broker id, to several databases."""
+    """Find BEGIN DIALOG with a related conversation, no broker id and several target databases."""
     for at in user_databases(estate):
         for procedure in at.database.procedures.values():
             for begin in procedure.begins:

@@ -30,7 +30,7 @@ _E, _W = Severity.ERROR, Severity.WARNING
 
 
 def not_started(estate: Estate) -> Iterable[Finding]:
-    """Find instances without a started endpoint that messages must leave or enter by network."""
+    """Find instances that need a started endpoint to send or receive messages, but have none."""
     groups: dict[str, list[Trouble]] = {}
     for trouble in caused_by(estate, Cause.NOT_STARTED):
         groups.setdefault(at_fault(estate, trouble).name, []).append(trouble)
@@ -65,7 +65,7 @@ def not_forwarding(estate: Estate) -> Iterable[Finding]:
 
 
 def _counted(troubles: Iterable[Trouble]) -> str:
-    """Name the flows with a trouble, and the affected messages."""
+    """Name the flows that the failures affect, and the affected messages."""
     flows = {str(t.answers[0].flow): t.phase for t in troubles}
     count = len({str(answer.flow) for t in troubles for answer in t.answers})
     first, phase = next(iter(flows.items()))
@@ -109,7 +109,7 @@ def loops(estate: Estate) -> Iterable[Finding]:
 
 
 def too_far(estate: Estate) -> Iterable[Finding]:
-    """Find paths with more forwarders than a message has hops (U-34)."""
+    """Find paths with more forwarders than the hop count of a message allows (U-34)."""
     for trouble in caused_by(estate, Cause.HOPS):
         home = table_of(estate, trouble)
         routes = routes_on(estate, trouble.failure.hops)

@@ -79,5 +79,5 @@ def relative_uri(file: str, base: Path) -> str:
     """Return a file's place as a URI relative to a folder, with ``..`` for a file outside of it."""
     try:
         return quote(PurePath(os.path.relpath(file, base)).as_posix())
-    except ValueError:  # another drive
+    except ValueError:  # on another drive
         return Path(file).absolute().as_uri()

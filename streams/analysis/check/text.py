@@ -22,7 +22,7 @@ def _plain(severity: Severity, text: str) -> str:
 
 
 def report_text(report: Report, paint: Paint = _plain, site: str | None = None) -> str:
-    """Return a report for people, the worst first, in the output width except for long paths.
+    """Return a report for people, the worst first, wrapped to the output width (except long paths).
 
     ``site`` is the address of the documentation site, for a link to the page of each code.
     """

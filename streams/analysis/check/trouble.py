@@ -85,7 +85,7 @@ class Trouble:
 
 
 def troubles_of(estate: Estate) -> tuple[Trouble, ...]:
-    """Return all troubles by cause; computed once."""
+    """Return all failures by cause; computed once."""
     return estate.once(_collect)
 
 
@@ -174,5 +174,5 @@ def circle(failure: Failure) -> tuple[str, ...]:
 
 
 def caused_by(estate: Estate, cause: Cause) -> Iterator[Trouble]:
-    """Yield the troubles with one cause."""
+    """Yield the failures with one cause."""
     return (trouble for trouble in troubles_of(estate) if trouble.cause is cause)

@@ -73,7 +73,7 @@ class Case:
 
     @property
     def at(self) -> str:
-        """Return ``instance/database`` of the sender."""
+        """Return the ``instance/database`` of the sender."""
         return f"{self.instance.name}/{self.database.name}"
 
     @property
@@ -207,7 +207,7 @@ class Case:
         )
 
     def host_of(self, broker: str) -> str | None:
-        """Return ``instance/database`` that has a broker id."""
+        """Return the ``instance/database`` that has a broker id."""
         wanted = broker_key(broker)
         for instance in self.estate.topology.instances.values():
             for database in (*instance.databases.values(), instance.msdb):

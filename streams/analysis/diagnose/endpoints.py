@@ -66,7 +66,7 @@ _CERTAIN = frozenset({"endpoints-expired", "closed-not-purged", "other-side-clos
 
 
 def _suspicious(group: Group[_Hit], cause: Cause[Side]) -> bool:
-    """Tell whether the endpoint is suspicious: old, one of many, or a certain leak at any age."""
+    """Tell whether the endpoint is suspicious: old, one of many, or certainly a leak at any age."""
     if cause.code == "never-ended":
         return group.count >= MANY
     long = group.oldest is not None and group.oldest > LONG

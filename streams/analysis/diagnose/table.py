@@ -15,4 +15,4 @@ CAUSES: tuple[Cause[Case], ...] = (
 )
 """The causes for a message in a transmission queue."""
 LEAKS: tuple[Cause[Side], ...] = leaks.CAUSES
-"""Of a conversation endpoint."""
+"""The causes for a conversation endpoint."""

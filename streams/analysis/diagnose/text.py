@@ -68,7 +68,7 @@ def _diagnosis(d: Diagnosis) -> Iterator[str]:
 
 
 def _gaps(all_: Diagnoses) -> Iterator[str]:
-    """Yield the unchecked parts, so that missing data is not mistaken for health."""
+    """Yield the unchecked parts, so that missing data is not mistaken for a good result."""
     notes: list[str] = []
     for live in all_.snapshot.live.values():
         if live.missing:

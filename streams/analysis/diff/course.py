@@ -56,7 +56,7 @@ class Course:
                 self._back[at] = PathGraph(back, State(*at, database.broker_id))
 
     def reach(self) -> Reach:
-        """Return what is reached."""
+        """Return the databases that this direction reaches, or why no dialog begins."""
         if self._there is None:
             return Reach(missing=self.missing)
         arrivals = {target: self._arrival(kinds) for target, kinds in self._good().items()}

@@ -116,8 +116,8 @@ def compare_topologies(
 ) -> Difference:
     """Compare every flow of either topology.
 
-    ``touched`` has captured messages by flow; flows that only the capture has are compared, too. A
-    flow that only the new topology has can only start to work.
+    ``touched`` has captured messages by flow; flows that only the capture has are compared, too.
+    For a flow that only the new topology has, the only possible change is that it starts to work.
     """
     seen = touched or {}
     meant = {*directions(old), *seen}
@@ -130,7 +130,7 @@ def compare_topologies(
 
 
 def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowChange | Reach:
-    """Return the change of a flow, or its reach in either topology if nothing changes."""
+    """Return the change of a flow or, if nothing changes, its reach in the old topology."""
     one, other = Course(old, flow), Course(new, flow)
     before, after = one.reach(), other.reach()
     change = worst((compare_flows(before, after), *touched.changed))

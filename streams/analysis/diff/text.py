@@ -29,7 +29,7 @@ _DOES = {
 
 
 def difference_text(difference: Difference) -> str:
-    """Return the text, in the output width unless names are longer."""
+    """Return the text, wrapped to the output width unless names are longer."""
     if difference.same:
         lines = [f"Nothing changes for {_flows(difference.judged)}."]
     else:

@@ -55,7 +55,7 @@ class RouteIndex:
         return self.named(state, step, decided(step))
 
     def named(self, state: State, step: Step, name: str) -> At | None:
-        """Return the route with a name in the table of a step."""
+        """Return the route with the given name in the table of a step."""
         outside = state.database is None or step.decision.looped_back
         table = MSDB if outside or state.database is None else state.database
         return self._found.get((state.instance, table, name))

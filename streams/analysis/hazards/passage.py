@@ -1,4 +1,4 @@
-"""The instances that a flow passes in both directions, for hazards and findings about paths."""
+"""The instances on the paths of a flow in both directions, for hazards and findings about paths."""
 
 from __future__ import annotations
 

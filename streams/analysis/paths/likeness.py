@@ -1,4 +1,4 @@
-"""Group messages that a table routes in the same way, as they differ only in unknown names.
+"""Group messages that a table routes in the same way, because they differ only in unknown names.
 
 Rules compare a message's service and broker id with those of routes and databases (reference 2.2).
 An unknown name makes no difference, so the decision for the first message with unknown names holds
