@@ -1,9 +1,9 @@
 """A topology as objects of the ``catalog`` topic: ``instance/database/kind/name`` > plain values.
 
 Each part of a key is percent-escaped, so names may contain any character. The instance itself has
-an empty database part, and so have the ingress topics (``ingress``). Clusters and neighbours, which
-are in other clusters, have an empty instance part too. Expectations (``expect``) are not objects,
-because they check the whole topology; they stay in the file.
+an empty database part, and so have the ingress topics (``ingress``). Clusters, and neighbours
+(instances of other clusters), have an empty instance part too. Expectations (``expect``) are not
+objects, because they check the whole topology; they stay in the file.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ def marked_encoding(data: bytes) -> str | None:
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """Return a text and its encoding: by its mark, UTF-16 by its zeros, UTF-8, or cp1252.
+    """Return a text and its encoding, from its mark or (UTF-16) zeros, else UTF-8 or cp1252.
 
     Never raises: undecodable bytes become U+FFFD.
     """

@@ -138,7 +138,7 @@ class _Border:
         yield from (_ANY_OTHER, *sorted(named))
 
     def _arrivals(self, service: str) -> Iterator[tuple[Entrance, _Source]]:
-        """Yield the senders that may send to a service, each after the topic to which it leads."""
+        """Yield (topic, sender) for each sender whose messages to a service may arrive there."""
         backs: list[_Back] = [self._back.get(service, {}), self._back.get(None, {})]
         address = address_from_name(service) if service and self._by_name else None
         named_after = None if address is None else self._at(address.host, address.port)

@@ -27,7 +27,7 @@ class EndpointState(Enum):
 
 
 class Transport(Enum):
-    """The way in which the transport uses several addresses (U-19)."""
+    """How the transport uses several addresses (U-19)."""
 
     FAILOVER = "failover"
     ALL = "all"

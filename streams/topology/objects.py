@@ -19,7 +19,7 @@ DEFAULT_LEVEL = 5
 
 
 class Validation(Enum):
-    """The way in which the receiver checks a body (reference 1.1)."""
+    """How the receiver checks a body (reference 1.1)."""
 
     NONE = "none"
     EMPTY = "empty"

@@ -1,7 +1,7 @@
 """Convert frozen dataclasses to plain dictionaries and back, by their annotations.
 
 Missing keys get the field's default and unknown keys are ignored, so that older and newer versions
-can read each other.
+can read each other's data.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def share_of(topology: Topology, cluster: str) -> Topology:
     if not own:
         there = ", ".join(dict.fromkeys(i.cluster or "none" for i in topology.instances.values()))
         raise UsageError(f"No instance is in the cluster {cluster}.", f"Clusters: {there}.")
-    pairs_of(topology)  # rejects partners in different clusters, as they share topics
+    pairs_of(topology)  # rejects partners in different clusters, because they share topics
     neighbours = _neighbours(topology, own.values())
     known = {cluster, *(n.cluster for n in neighbours.values())}
     clusters = {name: c for name, c in topology.clusters.items() if name in known}

@@ -25,7 +25,7 @@ class Suppression:
     source: Source = field(default=NOWHERE, compare=False)
 
     def covers(self, finding: Finding) -> bool:
-        """Tell whether the entry matches a finding, expired or not."""
+        """Tell whether the entry, expired or not, matches a finding."""
         return finding.code.casefold() == self.code.casefold() and fnmatchcase(
             finding.subject.casefold(), self.subject.casefold()
         )

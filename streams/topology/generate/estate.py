@@ -129,7 +129,7 @@ class _Growth:
     # ------------------------------------------------------------
 
     def _offer(self, region: int) -> Offer:
-        """Return a service: alternately a popular service and a new one, which is mostly near."""
+        """Return a recently used service or a new one, at random; most are in the region."""
         near = not self._chance.once_in(4)
         used = self._near[region] if near else self._flows
         if used and self._chance.once_in(2):

@@ -11,7 +11,7 @@ from streams.topology.model import MSDB
 Table = tuple[str, str]
 """An instance and one of its databases."""
 Tiers = tuple[tuple[str, ...], ...]
-"""The forwarders on a path: a message passes one instance of each tier."""
+"""The forwarders on a path: a message passes through one instance of each tier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Home:
 class Offer:
     """A target service: one home, or several that share its dialogs.
 
-    ``guarded``: even messages from its own region pass the gateways. ``by_name``: routes to it name
-    no broker id.
+    ``guarded``: even messages from its own region pass through the gateways. ``by_name``: routes to
+    it name no broker id.
     """
 
     number: int

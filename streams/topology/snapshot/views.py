@@ -13,7 +13,7 @@ from enum import Enum
 
 
 class CellType(Enum):
-    """The type of a cell; times are in UTC, except ``LOCAL`` times, in the server's time zone."""
+    """The type of a cell; times are in UTC, except ``LOCAL`` times (the server's time zone)."""
 
     TEXT = "text"
     INT = "number"

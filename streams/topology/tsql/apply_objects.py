@@ -184,7 +184,7 @@ class _Dropped:
 
 
 def _kept_in(field: str, *, in_schema: bool = False) -> _Dropped:
-    """Return the row for a field of the draft, by its case-insensitive names."""
+    """Return the functions for the objects in a field of the draft."""
 
     def find(database: DatabaseDraft, name: str) -> Any:
         objects = getattr(database, field)

@@ -1,4 +1,4 @@
-"""Find the end of a statement:
+"""Find the end of a statement.
 
 T-SQL does not require semicolons, so a statement ends before the first word of the next.
 """

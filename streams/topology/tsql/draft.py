@@ -32,7 +32,7 @@ _D = TypeVar("_D")
 class Notes:
     """Notes about scripts, in order.
 
-    ``understood`` counts (instance, kind); ``encodings``: of each script that was read as found.
+    ``understood`` counts (instance, kind); ``encodings``: that of each script read as found.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Notes:
 
 
 class Sysnames(dict[str, _D]):
-    """Objects with case-insensitive names, like all of type sysname (U-01)."""
+    """Objects with case-insensitive names, like all names of type sysname (U-01)."""
 
     def __init__(self, objects: Mapping[str, _D]) -> None:
         super().__init__()

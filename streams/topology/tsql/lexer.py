@@ -274,7 +274,7 @@ class Lexer:
         return InputError(message, file=self.file, line=line, column=column, remedy=remedy)
 
     def _resume(self) -> None:
-        """Continue after the next GO after an error."""
+        """After an error, continue after the next GO."""
         self._doubtful = True
         found = None if self.place else GO_LINE.search(self.text, self._at)
         end = len(self.text) if found is None else found.end()

@@ -16,7 +16,7 @@ DROPPED = (
     "REMOTE SERVICE BINDING", "XML SCHEMA COLLECTION", "PROCEDURE", "PROC", "FUNCTION", "TRIGGER",
     "VIEW",
 )  # fmt: skip
-"""Parsed object types of DROP, besides databases and endpoints."""
+"""The object types of DROP that are parsed, besides databases and endpoints."""
 _MODULES = frozenset({"proc", "procedure", "function", "trigger", "view"})
 
 

@@ -22,10 +22,7 @@ def create_queue(cursor: Cursor, source: Source) -> Statement:
 
 
 def alter_queue(cursor: Cursor, source: Source) -> Statement | None:
-    """Read ALTER QUEUE ...
-
-    WITH; clauses about its table's storage (REBUILD, MOVE TO) are skipped.
-    """
+    """Read ALTER QUEUE WITH; skip clauses about its table's storage (REBUILD, MOVE TO)."""
     name = cursor.dotted("the queue's name")
     if cursor.token.upper in ("REBUILD", "REORGANIZE", "MOVE"):
         cursor.next()

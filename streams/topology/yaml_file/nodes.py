@@ -74,7 +74,7 @@ def _refuse_depth(text: str, file: str) -> None:
 def _refuse_size(root: yaml.Node, file: str) -> None:
     """Raise InputError if aliases expand to an excessive size.
 
-    A few lines of nested aliases can expand to more than any memory.
+    A few lines of nested aliases can expand to more than fits into memory.
     """
     sizes: dict[int, float] = {}
 
