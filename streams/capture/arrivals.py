@@ -60,7 +60,7 @@ Found = Arrived | CopyEvent | RefusedStatement
 def read_arrivals(
     topic: str, headers: tuple[Header, ...], value: bytes | None, topics: Topics
 ) -> Iterator[Found]:
-    """Yield the facts in a record for a replay: a delivery, a lost copy, a rejected statement."""
+    """Yield the facts that a replay needs: a delivery, a lost copy, a rejected statement."""
     place = place_of(topic, topics)
     if place is None:
         return
@@ -87,7 +87,7 @@ def _arrived(frame: Message, place: str) -> Iterator[Arrived]:
         return
     names = [name for name, _ in path]
     if len(names) > 1 and names[-1].startswith(f"{names[-2]}/"):
-        del names[-2]  # the target's own instance, which the place of its database has
+        del names[-2]  # the target's own instance, which its place contains
     took = path[-1][1] - header.enqueued_at if path else 0
     yield Arrived(
         str(frame.conversation), frame.parties.from_initiator, header.sequence, place,

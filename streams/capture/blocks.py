@@ -20,7 +20,7 @@ from streams.wire.packing import pack_long
 
 MARKER = 16
 _PIECE = 1 << 20
-_LONGEST = 10  # bytes of a number
+_LONGEST = 10  # bytes of a number, at most
 
 
 class Block(NamedTuple):

@@ -41,7 +41,7 @@ def close(
         for original in rerun.dialogs():
             for loop in range(rerun.naming.loops):
                 ledger.add_dialog(original, rerun.naming.of(original, loop))
-        if rerun.found.skipped:  # without this, the capture has only commands
+        if rerun.found.skipped:  # otherwise the capture has only commands
             for record in rerun.reader:
                 for found in read_arrivals(record.topic, record.headers, record.value, own):
                     ledger.was(found)

@@ -118,7 +118,7 @@ class Comparison:
 
     @property
     def good(self) -> bool:
-        """Tell whether all outcomes are equal to the original and predicted ones, each once."""
+        """Tell whether all outcomes are as in the original and as predicted, without duplicates."""
         return not (self.differences or self.foretold.get("other") or self.twice)
 
 

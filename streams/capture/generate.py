@@ -28,9 +28,9 @@ __all__ = ["EPOCH", "ORDER", "ORDER_LINE", "Traffic", "generate", "write_traffic
 
 EPOCH = 1_767_600_000_000  # 2026-01-05T08:00:00Z, a Monday morning
 ORDER, ORDER_LINE = "//hopline/Order", "//hopline/OrderLine"
-_LIFETIMES = (600, 3600, 3600, 86_400, None)  # seconds; None is the longest
+_LIFETIMES = (600, 3600, 3600, 86_400, None)  # seconds; None: the maximum
 _BURST_EVERY, _BURST_LENGTH = 6_000, 800  # milliseconds
-_LATEST_BEGIN = 0.9  # of the duration
+_LATEST_BEGIN = 0.9  # as a share of the duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _sizes(chance: Chance, dialogs: int, messages: int) -> list[int]:
     weights = [chance.heavy() for _ in range(dialogs)]
     spare, total = messages - dialogs, fsum(weights)  # sum() rounds differently from Python 3.12 on
     sizes = [1 + int(spare * weight / total) for weight in weights]
-    for n in range(messages - sum(sizes)):  # what rounding leaves, less than the number of dialogs
+    for n in range(messages - sum(sizes)):  # fewer than the dialogs: the rest after rounding
         sizes[n % dialogs] += 1
     return sizes
 
@@ -133,7 +133,7 @@ def _acts(chance: Chance, sizes: list[int], duration: int) -> list[tuple[int, in
 
 
 def _begin(chance: Chance, duration: int) -> int:
-    """Return the begin of a dialog: two thirds begin in bursts, the others at any time."""
+    """Return the start time of a dialog: two thirds begin in bursts, the others at any time."""
     latest = int(duration * _LATEST_BEGIN)
     if chance.once_in(3):
         return chance.below(latest)

@@ -7,7 +7,7 @@ produced twice, whenever a process is killed::
 
     1. begin, produce a batch      Kafka aborts: the same batch again
     2. send the position           as after 1
-    3. commit                      the batch is there, and the position is behind it
+    3. commit                      the batch is stored, and the position is after it
 
 Kafka deletes offsets of a group without members after a week. So a job also has a record in
 ``reading.<instance>``, written before its first batch and after its first offset: a job with that

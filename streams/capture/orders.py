@@ -1,7 +1,7 @@
 """Bodies of a shop's orders: well-formed XML of about 150 bytes to a few KB.
 
 An order begins with the customer and the items; later messages add lines. Like real names, the
-names have letters beyond ASCII and characters that XML escapes.
+names contain letters beyond ASCII and characters that XML escapes.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ SCHEMA = pyarrow.schema(
 
 
 def write_parquet(path: Path, records: Iterable[tuple[Record, Look]], topics: Topics) -> int:
-    """Write records as Parquet, compressed with zstd; return their number. Raise UsageError."""
+    """Write records as Parquet (zstd); return their number, or raise UsageError if that fails."""
     count, pending = 0, iter(records)
     draft = path.with_name(path.name + ".part")
     try:

@@ -128,8 +128,8 @@ def put_back(
 ) -> PutBack:
     """Produce the unsettled records, in the order of the capture; ``report`` gets the progress.
 
-    A record and the position after it are committed together, so no record is duplicated, whichever
-    process is killed at any time.
+    A record and the position after it are committed together, so no record is duplicated, no matter
+    which process is killed, and when.
     """
     began = job.standing.position
     refused: list[tuple[Record, str]] = []

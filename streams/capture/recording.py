@@ -30,9 +30,9 @@ from streams.wire.place import place_of
 NOT_UNASKED = ("presence", "metric", "reading")
 """Topics without traffic (heartbeats, metrics, reading positions), captured only on request."""
 _OPEN = 60.0
+"""Seconds to wait for an open transaction."""
 _NAMED = {"--from": "--since", "--to": "--until"}
 """Former names of options in manifests, so that older recordings can be resumed."""
-"""Seconds to wait for an open transaction."""
 
 
 @dataclass(frozen=True, slots=True)

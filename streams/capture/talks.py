@@ -108,7 +108,7 @@ class TalkReader:
     def read(
         self, topic: str, key: bytes | None, headers: tuple[Header, ...]
     ) -> Iterator[DialogTalk]:
-        """Yield the talk in a record, which only BEGIN, SEND and messages in queues have."""
+        """Yield the talk in a record; only BEGIN, SEND and messages in queues contain a talk."""
         record = RawRecord(topic, 0, 0, 0, key, None, headers)
         if topic.startswith(f"{self.prefix}queue."):
             yield from self._arrived(topic, QueuedRecord(record))

@@ -6,10 +6,10 @@ The rules:
   imported, because a trace does not distinguish ids given by an application from those found by a
   route or a lock, and a replay must be routed again.
 2. A waiting message counts as one SEND (or END) of its sender, wherever it waits.
-3. A dialog without a BEGIN in the input begins at its first action.
-4. Only dialogs whose services and initiator's place are known get commands, because others could
-  not be replayed. Commands of the other side also need its place.
-5. A message gets the type that any event shows for its number in its direction.
+3. If the input has no BEGIN of a dialog, the dialog begins at its first action.
+4. Commands are written only for dialogs whose services and initiator's place are known, because
+  others could not be replayed. Commands of the target also require the target's place.
+5. The type of a message is taken from any event that shows it for this number and direction.
 6. Records are ordered by time, within a millisecond by the server's event sequence, then by file.
 """
 

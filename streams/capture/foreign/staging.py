@@ -1,8 +1,8 @@
 """A temporary database for findings, until all findings are read.
 
-The initiator, the first message and the order are only known when all findings are read. SQLite
-keeps a few megabytes in memory and all other data in a file of the temporary folder (``TMPDIR``),
-which is deleted on close.
+The initiator, the first message and the order are known only when all findings have been read.
+SQLite keeps a few megabytes in memory and all other data in a file of the temporary folder
+(``TMPDIR``), which is deleted on close.
 """
 
 from __future__ import annotations
