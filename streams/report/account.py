@@ -1,4 +1,4 @@
-"""The result of `hopline verify`: dialogs are judged one by one, and the results summed.
+"""The result of `hopline verify`: dialogs are judged one by one, and the results are summed.
 
 The size of a sum does not depend on the number of dialogs, because the number of listed exceptions
 is limited, and counts are only numbers.
@@ -64,7 +64,7 @@ class Account:
         self.replayed.update(other.replayed)
 
     def is_settled(self, refused: Collection[bytes], overruled: Collection[bytes]) -> bool:
-        """Tell whether these include all shared statements that were found."""
+        """Tell whether these arguments include all shared statements that were found."""
         return self.refused <= {*refused} and self.overruled <= {*overruled}
 
     @property

@@ -39,13 +39,13 @@ def balance(
     the period of the messages in the account.
     """
     about = {side.endpoint: side for side in sides}
-    begins = Begins() if begins is None else begins  # a kind that hides no messages is false
+    begins = Begins() if begins is None else begins  # an empty Begins is falsy
     balancing = _Balance(about, endings or Endings(), begins, span)
     sent: defaultdict[EndpointKey, list[Accepted]] = defaultdict(list)
     senders: defaultdict[tuple[uuid.UUID, bool], dict[uuid.UUID, EndpointKey]] = defaultdict(dict)
     last: EndpointKey | None = None
     for message in accepted:
-        if (sender := message.sender) is not last:  # its hash takes longest here
+        if (sender := message.sender) is not last:  # hashing it is the slowest part here
             last, messages = sender, sent[sender]
             ids = senders[sender.conversation, sender.is_initiator]
         messages.append(message)
@@ -107,7 +107,7 @@ class _Balance:
         self._order(here)
 
     def _receivers(self, sender: EndpointKey, place: str | None) -> Receivers:
-        """Return what the other side's place explains, or all of its places; computed once."""
+        """Return the explanations by the other side's place or all its places; computed once."""
         other = sender.conversation, not sender.is_initiator
         towards = EndpointKey(place or "", *other)
         if towards not in self.receivers:

@@ -85,8 +85,8 @@ class Gatherer:
     """Context for all dialogs: places, the time, and the copies that count.
 
     ``now`` is in epoch milliseconds. ``refused`` has rejected statements on several conversations,
-    because the event names only one of these. ``overruled`` has the statements among these that
-    were applied, as a dialog shows.
+    because the event names only one of these. ``overruled`` has those of these statements that,
+    according to a dialog, were applied.
     """
 
     sites: Sites

@@ -138,8 +138,9 @@ class Endings:
     def was_unaccepted(self, message: Accepted, receivers: Receivers) -> bool:
         """Tell whether the target acknowledged a message and rejected the contract (5.3).
 
-        Only for a dialog without a delivered message. The target's event shows this, and so does
-        the Error in the sender's queue, because a target with an endpoint never sends this number.
+        This applies only to dialogs without a delivered message. The target's event shows this, and
+        so does the Error in the sender's queue, because a target with an endpoint never sends this
+        number.
         """
         if receivers.ended or message.sequence < receivers.received:
             return False

@@ -160,7 +160,7 @@ class RecordReader:
             yield command.conversation.bytes, Ended(*about, _how(command), command.cause)
 
     def _is_repeated(self, record: Record, command: Command) -> bool:
-        """Tell whether a statement repeats an earlier one, so that its endpoint skips it."""
+        """Tell whether a statement repeats an earlier one, which makes its endpoint skip it."""
         cause = command.cause
         if cause is None:
             return False
