@@ -71,9 +71,9 @@ class Facts:
     looked_at: int | None
     repeats: Sequence[Repeat]
     refused: Sequence[Trouble]
-    """The number of dialogs that a second target has answered (11224)."""
+    """Events of dialogs that a second target has answered (11224)."""
     refusing: Mapping[str, DialogSide]
-    """The initiators that refused these messages, by conversation."""
+    """The initiator sides of these dialogs, by conversation."""
     dialogs: Mapping[Which, Sequence[Group]]
     some: Mapping[Which, Sequence[DialogSide]]
     """A few example dialogs of each kind."""

@@ -19,8 +19,8 @@ from streams.store.store import Store
 RETRY_CEILING = 64_000
 """Longest time between two delivery attempts (U-27), in milliseconds."""
 LEFT_OPEN = 600_000
-"""Milliseconds without a statement, after the other side ended or failed, after which a side is
-leaked.
+"""Milliseconds without a statement since the end or failure of the other side, after which a side
+is leaked.
 """
 IDLE = 3_600_000
 """Milliseconds without a statement after which a dialog is idle, possibly left open by mistake."""
@@ -42,7 +42,7 @@ class Which(Enum):
     FAILED = "failed"
     """In the state ERROR for less than ten minutes and not ended; a longer error is a leak."""
     LEAKED = "leaked"
-    """The other side ended or failed at least ten minutes ago, without a statement here since."""
+    """The other side ended or failed at least ten minutes ago; no statement was issued since."""
     IDLE = "idle"
     """No message waits, nothing has failed, and no statement was issued for at least an hour."""
     SLOW = "slow"

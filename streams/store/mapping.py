@@ -24,7 +24,7 @@ def to_columns(row: Row) -> dict[str, Any]:
 
 
 def as_columns(row: Row) -> tuple[str, str, dict[str, Any]]:
-    """Return a row's table, key, and values by column, for other writers."""
+    """Return a row's table, key, and values by column, for writers other than the store."""
     kind = KINDS[type(row)]
     values = _values(row)
     return kind.table.name, kind.key(values), values

@@ -154,7 +154,7 @@ class Report:
         return self._store.read(Repeat)
 
     def gaps(self) -> tuple[Gap, ...]:
-        """Return alarms about numbers that a dialog's messages in a queue lack; must be empty.
+        """Return alarms about numbers missing in a queue within a dialog. The result must be empty.
 
         One gap may be in two windows, because windows overlap.
         """
@@ -180,7 +180,7 @@ class Report:
     def copies_by_cause(self) -> dict[Cause, int]:
         """Return the number of duplicates by cause; every cause is a key.
 
-        Each message's copies were compared, so the counts are exact, but only available when the
+        Each message's copies were compared, so the counts are exact, but available only when the
         message's session is over. :meth:`duplicates_by_cause` is immediate, but based on the
         attempt.
         """
