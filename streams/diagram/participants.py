@@ -10,8 +10,8 @@ from streams.diagram.rows import Participant, Place, Shape, Sight
 def participants(seen: Sequence[Sight], instances: Iterable[str]) -> Iterator[Participant]:
     """Yield all participants: the instances in the order in which messages reach them.
 
-    Services that send first are left of their instance, all other services right of it. The order
-    is that of the whole run, even if only a part is drawn.
+    Services that send first are to the left of their instance, all other services to its right. The
+    order is that of the whole run, even if only a part is drawn.
     """
     met: dict[Place, Shape] = {}
     for sight in seen:

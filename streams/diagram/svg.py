@@ -1,9 +1,9 @@
 """Write a diagram as one SVG file without scripts, links or fonts.
 
 Time runs downwards, with labels on the left; late arrows slant. The picture paints its own
-background, so it is readable on paper and on light or dark pages. No information is in colour
-alone, and no CSS variables are used, because some viewers do not support them. Its style rules are
-scoped, so that it can be embedded in a page, where its rows are links.
+background, so it is readable on paper and on light or dark pages. No information is conveyed by
+colour alone, and no CSS variables are used, because some viewers do not support them. Its style
+rules are scoped, so that it can be embedded in a page, where its rows are links.
 """
 
 from __future__ import annotations

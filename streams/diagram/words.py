@@ -43,7 +43,7 @@ def ack_words(ack: Ack) -> Words:
 
 
 def _below(place: Fragment) -> str:
-    """Return the numbers that an acknowledgement covers: all those below a place."""
+    """Return the numbers that an acknowledgement covers: all numbers below a place."""
     sequence, fragment = place
     if fragment:
         return f"up to {sequence}, fragment {fragment - 1}"
