@@ -94,7 +94,7 @@ def _parse(text: str, path: str) -> dict[str, Any]:
 
 
 def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any]]:
-    """Yield every value with its keys; an empty table is a value."""
+    """Yield every value with its keys; an empty table counts as a value."""
     for key, value in table.items():
         keys = (*above, key)
         if isinstance(value, dict) and value:

@@ -83,10 +83,10 @@ REFUSED: Mapping[str, str] = {
     "sasl.kerberos.kinit.cmd": _CODE,
     "test.mock.num.brokers": "records would go to a broker that does not exist.",
 }
-"""Properties that cannot be set, each with the reason: lost or misplaced messages, or code run."""
+"""Properties that cannot be set, with the reason: lost or misplaced messages, or executed code."""
 _LOADING = ("plugin.", "ssl.engine.", "ssl_engine")
 _IN_A_SHELL = re.compile(r"sasl\.kerberos\.(principal|keytab|service\.name)")
-"""The characters that librdkafka puts into the shell command for a ticket."""
+"""The properties that librdkafka puts into the shell command for a ticket."""
 _PLAIN = re.compile(r"[\w@./:+-]*")
 
 ADDRESS = "bootstrap.servers"
