@@ -4,7 +4,7 @@ A decoder in C cannot be interrupted by Ctrl-C, and uses the C stack. Examples o
 
 * if items take no bytes, ten bytes can be an array of ten billion items;
 * if each of 40 nested records contains the next one twice, and the last one is empty, there are a
-  million million fields in zero bytes;
+  trillion fields in zero bytes;
 * a recursive record is nested as deeply as its bytes allow, and crashes the process (SIGSEGV).
 """
 
