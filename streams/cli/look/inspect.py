@@ -131,7 +131,8 @@ def _dialog(
     ids = list(dict.fromkeys(conversation for conversation, _ in meant))
     if len(ids) > 1:
         raise UsageError(
-            f"'{asked}' matches several conversations: {ids[0]}, {ids[1]}.", "Give more of the id."
+            f"'{asked}' matches several conversations: {ids[0]}, {ids[1]}.",
+            "Give more characters of the id.",
         )
     described = sorted(
         (describe(raw(r), topics) for _, r in meant),

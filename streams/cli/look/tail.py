@@ -223,7 +223,7 @@ def _only_one(records: Iterator[Description], asked: str) -> Iterator[Descriptio
         if record["conversation"] != first:
             raise UsageError(
                 f"'{asked}' matches several conversations: {first}, {record['conversation']}.",
-                "Give more of the id.",
+                "Give more characters of the id.",
             )
         yield record
 

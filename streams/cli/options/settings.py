@@ -249,5 +249,5 @@ def refuse_property(text: str, source: str) -> UsageError:
     """Return the error for a property that Kafka's client rejects, with its source."""
     return UsageError(
         f"{source}: {text}.",
-        "librdkafka's CONFIGURATION.md has its properties and their values.",
+        "librdkafka's CONFIGURATION.md lists all properties and their values.",
     )

@@ -19,7 +19,7 @@ def refuse_store_password(
     if value and _PASSWORD.search(value) and _is_argument(context, parameter):
         raise UsageError(
             "--store: its password would be visible to all users in the process list.",
-            "Leave it out of the URL, and set PGPASSWORD, or set PGPASSFILE to a file with it.",
+            "Remove it from the URL. Set PGPASSWORD, or set PGPASSFILE to a password file.",
         )
     return value
 

@@ -49,9 +49,9 @@ class MadeUpTrafficOptions:
 
 @generate.command("traffic", short_help="A capture of applications that place orders.")
 @click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Output file.")
-@click.option("--dialogs", default=2_000, show_default=True, help="Number of dialogs, exactly.")
+@click.option("--dialogs", default=2_000, show_default=True, help="Exact number of dialogs.")
 @click.option("--messages", default=20_000, show_default=True, help="Number of SENDs, exactly.")
-@click.option("--seed", default=1, show_default=True, help="Same seed, same bytes.")
+@click.option("--seed", default=1, show_default=True, help="The same seed gives the same bytes.")
 @click.option(
     "--from",
     "origin",
@@ -129,7 +129,7 @@ def traffic(
     )
 
 
-@generate.command("estate", short_help="A topology of a made-up company.")
+@generate.command("estate", short_help="A topology of a fictional company.")
 @click.option(
     "--output",
     "-o",
@@ -137,14 +137,14 @@ def traffic(
     type=click.Path(path_type=Path),
     help="Folder to write the topology to.",
 )
-@click.option("--instances", default=500, show_default=True, help="Number of instances, exactly.")
+@click.option("--instances", default=500, show_default=True, help="Exact number of instances.")
 @click.option(
     "--routes",
     default=5_000,
     show_default=True,
-    help="Number of routes, exactly; AutoCreatedLocal does not count.",
+    help="Exact number of routes, not counting AutoCreatedLocal.",
 )
-@click.option("--seed", default=1, show_default=True, help="Same seed, same bytes.")
+@click.option("--seed", default=1, show_default=True, help="The same seed gives the same bytes.")
 @click.option(
     "--defects",
     default=0,

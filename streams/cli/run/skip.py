@@ -31,6 +31,6 @@ def skip(place: str, timeout: float, bootstrap: str, prefix: str) -> None:
     """
     cluster = reached(bootstrap, prefix, timeout)
     version = skip_statement(
-        cluster, place, lambda found: confirm(Changes(cluster, (f"give up the statement {found}",)))
+        cluster, place, lambda found: confirm(Changes(cluster, (f"skip the statement {found}",)))
     )
     click.echo(f"{place} will be skipped as of catalog version {version}")

@@ -88,13 +88,13 @@ def sql(
 def _script(text: str | None, at: str, file: Path | None) -> Script:
     instance, _, database = at.partition("/")
     if text is not None and file is not None:
-        raise UsageError("There are statements and a file.", "Give one of them.")
+        raise UsageError("Both statements and --file are given.", "Give one of them.")
     if text is not None:
         return Script(instance, database, text)
     if file is not None:
         return Script(instance, database, decode(file.read_bytes())[0], str(file))
     if sys.stdin.isatty():
-        raise UsageError("There are no statements.", "Write them as an argument or name a --file.")
+        raise UsageError("No statements are given.", "Give them as an argument or with --file.")
     return Script(instance, database, decode(sys.stdin.buffer.read())[0], "<stdin>")
 
 

@@ -154,7 +154,7 @@ def down(data: Path | None, format_: str) -> None:
         what = " and ".join(
             name for name, ended in (("workers", done.workers), ("broker", done.broker)) if ended
         )
-        click.echo(f"Stopped: {what}. The data stay in {folder.path}.")
+        click.echo(f"Stopped: {what}. The data remains in {folder.path}.")
     else:
         click.echo(f"Nothing of {folder.path} runs.")
 
