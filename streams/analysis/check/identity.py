@@ -19,7 +19,7 @@ def in_two_places(estate: Estate) -> Iterable[Finding]:
         if not {str(home) for home in homes} <= reported:
             yield same(
                 "TA-16", _W, homes,
-                "messages for one may arrive at the other, and nothing detects it",
+                "messages for one may arrive at the other, and nothing detects this",
             )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def _leak(at: Home, procedure: Procedure, begin: BeginDialog, service: str) -> F
         "TA-43", Severity.WARNING, at, begin.source,
         f"{procedure.name} begins dialogs from {service} with {to}, and no code ends them: "
         f"neither the procedure itself nor a reader of {where}",
-        f"END CONVERSATION in the reader of {where} when it receives EndDialog or Error.",
+        f"Call END CONVERSATION in the reader of {where} when it receives EndDialog or Error.",
         procedure=procedure.name, service=service, to=begin.to,
         queue=None if queue is None else queue.name,
     )  # fmt: skip

@@ -71,7 +71,7 @@ def where_is(case: Case, broker: str) -> str:
 
 def _address(case: Case) -> Evidence | None:
     bad = [
-        placed(f"route {r.name}: '{r.address}' is no address", r.source)
+        placed(f"route {r.name}: '{r.address}' is not an address", r.source)
         for r in case.database.routes
         if r.name in case.explanation.decision.routes and parse_address(r.address) is None
     ]

@@ -74,7 +74,9 @@ def _gaps(all_: Diagnoses) -> Iterator[str]:
         if live.missing:
             notes.append(f"{live.name}: not in the snapshot: {', '.join(live.missing)}")
         for (database, view), count in live.cut.items():
-            notes.append(f"{live.name}/{database}: {view} has {count:,} rows, and not all are here")
+            notes.append(
+                f"{live.name}/{database}: {view} has {count:,} rows, but the snapshot lacks some"
+            )
     for finding in all_.snapshot.topology.findings:
         notes.append(f"{finding.source}: {finding.message}. {finding.remedy}")
     if notes:
