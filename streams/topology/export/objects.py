@@ -19,7 +19,7 @@ from streams.topology.objects import (
 from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
 
 _ODD_NAME = "its name has more parts than a schema and a name"
-_SYSTEM = "every database has one of this name"
+_SYSTEM = "every database has one with this name"
 
 
 def write_objects(script: Script, database: Database) -> None:
@@ -97,7 +97,7 @@ def _queue(script: Script, q: Queue) -> None:
     if q.partitions != 1:
         script.note(f"queue {q.name}", f"its topic has {q.partitions} partitions, which is Kafka's")
     if q.activation is not None:
-        script.comment("the procedure must exist before")
+        script.comment("the procedure must already exist")
         guess = "its procedure's user is unknown: EXECUTE AS OWNER is assumed"
         script.note(f"queue {q.name}", guess, lost=True)
 

@@ -84,7 +84,7 @@ def write_endpoint(script: Script, instance: Instance) -> None:
         script.note("endpoint", "it hides the path into another Kafka cluster, a Hopline setting")
     script.go()
     if instance.grants:
-        script.comment("the logins must exist before")
+        script.comment("the logins must already exist")
     for grant in instance.grants:
         write_grant(script, grant)
     script.go()

@@ -165,7 +165,7 @@ class Node:
             first = found.get(raw_key.value)
             # Keys from a merge (<<) are in another place of the file, and may be overridden.
             if first is not None and begin <= first[0].raw.start_mark.index < end:
-                remedy = f"The first is in line {first[0].source.line}; keep one of them."
+                remedy = f"The first is on line {first[0].source.line}; keep one of them."
                 raise key.error(f"'{raw_key.value}' is given twice", remedy)
             found[raw_key.value] = (key, Node(raw_value, self.file, self.loader))
         return found
