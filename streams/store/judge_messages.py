@@ -45,8 +45,8 @@ def gaps(facts: Facts) -> Iterator[Alarm]:
         yield Alarm(
             Severity.ERROR,
             AlarmKind.GAP,
-            f"{counted(absent, 'message')} at least should be between others of their dialogs "
-            "in this queue, but are missing.",
+            f"This queue lacks at least {counted(absent, 'message')} "
+            "between other messages of their dialogs.",
             topic,
             "Exactly-once is broken, or records were deleted. Keep the topics and run 'hopline "
             "verify'.",
