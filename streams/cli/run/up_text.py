@@ -128,7 +128,7 @@ def statuses_json(folder: UpFolder, statuses: Mapping[str, Status]) -> dict[str,
 
 
 def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
-    """Return the status as plain values; ``lag`` has only workers that are behind."""
+    """Return the status as plain values; ``lag`` contains only workers that are behind."""
     system, catalog = status.system, status.catalog
     return {
         "health": status.health.value,
