@@ -43,7 +43,7 @@ class DecisionAnswer:
 
     @property
     def good(self) -> bool:
-        """Tell whether the message is neither delayed nor dropped."""
+        """Return whether the message is neither delayed nor dropped."""
         return self.decision.verdict not in _BAD
 
     @property

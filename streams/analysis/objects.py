@@ -25,7 +25,7 @@ def user_databases(estate: Estate) -> Iterator[Home]:
 
 
 def active(estate: Estate, at: Home) -> bool:
-    """Tell whether a database accepts messages: delivery is on, and it is not a mirror."""
+    """Return whether a database accepts messages: delivery is on, and it is not a mirror."""
     return estate.instances[at.instance.name].databases[at.database.name].enabled
 
 

@@ -133,7 +133,7 @@ def _arriving(estate: Estate, at: Home, route: Route) -> Iterator[Query]:
 
 
 def _sent_without_broker(estate: Estate, to: Home, service: str) -> bool:
-    """Tell whether a route without a broker id sends messages for a service to this place."""
+    """Return whether a route without a broker id sends messages for a service to this place."""
     led = estate.once(_led_without_broker)
     return any((at, name) in led for at in (to.instance.name, None) for name in (service, None))
 

@@ -38,7 +38,7 @@ def _leak(at: Home, procedure: Procedure, begin: BeginDialog, service: str) -> F
 
 
 def _ended(database: Database, procedure: Procedure, service: str) -> bool:
-    """Tell whether some code ends the dialogs of a service, or unknown code may end them."""
+    """Return whether some code ends the dialogs of a service, or unknown code may end them."""
     known = {name_key(p.name): p for p in database.procedures.values()}
     queue = queue_of(database, service)
     readers = [procedure]
@@ -54,7 +54,7 @@ def _ended(database: Database, procedure: Procedure, service: str) -> bool:
 
 
 def _ends(known: dict[str, Procedure], readers: Iterable[Procedure]) -> bool:
-    """Tell whether procedures, or the procedures that they call, end conversations."""
+    """Return whether procedures, or the procedures that they call, end conversations."""
     waiting, seen = list(readers), set()
     while waiting:
         procedure = waiting.pop()

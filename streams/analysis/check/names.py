@@ -129,7 +129,7 @@ def _stale_route(estate: Estate, at: At, broker: str) -> Finding:
 
 
 def _ends_here(estate: Estate, at: At) -> bool:
-    """Tell whether the path after a route ends in the topology, where no database has the id."""
+    """Return whether the path after a route ends in the topology, where no database has the id."""
     address = parse_address(at.route.address)
     if address is None or address.kind is not AddressKind.NETWORK:
         return True

@@ -69,7 +69,7 @@ def flows_in(answers: Iterable[FlowAnswer]) -> dict[str, Any]:
 
 
 def id_unstated(instance: Instance, database: Database) -> bool:
-    """Tell whether a database's broker id is unknown, because scripts do not contain it."""
+    """Return whether a database's broker id is unknown, because scripts do not contain it."""
     from_script = database.source.file.lower().endswith(".sql")
     return from_script and database.broker_id == default_broker_id(instance.name, database.name)
 
@@ -105,7 +105,7 @@ def named(trouble: Trouble) -> str:
 
 
 def wrong_port(estate: Estate, failure: Failure) -> bool:
-    """Tell whether only the port of an address is wrong, which TA-06 reports at the route."""
+    """Return whether only the port of an address is wrong, which TA-06 reports at the route."""
     address = failure.hops[-1][1].address
     if failure.ending.disposition is not Disposition.UNKNOWN or address is None:
         return False

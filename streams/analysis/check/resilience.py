@@ -72,7 +72,7 @@ def _reach_text(estate: Estate, key: str, found: Redundancy) -> str:
 
 
 def _several_addresses(forth: Forth) -> bool:
-    """Tell whether the transport can choose among several addresses at some step."""
+    """Return whether the transport can choose among several addresses at some step."""
     graph = forth.graph
     return any(
         len(step.decision.addresses) > 1 and step.decision.verdict is not Verdict.PROBE

@@ -58,7 +58,7 @@ def _routers(estate: Estate) -> dict[str, _Routers]:
 
 
 def _is_router(database: Database, service: Service) -> bool:
-    """Tell whether a service passes dialogs on, judging by its name or by the code of its reader.
+    """Return whether a service passes dialogs on, judging by its name or by the code of its reader.
 
     Such code begins a dialog from its own service that is related to the received dialog. Only the
     message names the target of the new dialog.

@@ -31,7 +31,7 @@ class Report:
         return sum(finding.severity is severity for finding in self.findings)
 
     def reaches(self, severity: Severity) -> bool:
-        """Tell whether there is a finding of a severity, or of a worse one."""
+        """Return whether there is a finding of a severity, or of a worse one."""
         return any(_ORDER[f.severity] <= _ORDER[severity] for f in self.findings)
 
     def to_json(self) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Trouble:
 
     @property
     def inside(self) -> bool:
-        """Tell whether the failing path ends in the database in which it begins."""
+        """Return whether the failing path ends in the database in which it begins."""
         state, step = self.failure.hops[-1]
         return state.database is not None and not step.decision.looped_back
 

@@ -76,7 +76,7 @@ def _differ(here: Home, one: MessageType, there: Home, other: MessageType) -> bo
 
 
 def _refuses(receiver: MessageType, sender: MessageType) -> bool:
-    """Tell whether a receiver can reject a body that the sender's own type accepts."""
+    """Return whether a receiver can reject a body that the sender's own type accepts."""
     asked, given = _STRICTER.get(receiver.validation), _STRICTER.get(sender.validation)
     if asked is None or given is None:  # EMPTY on one side only
         return asked != 0

@@ -56,12 +56,12 @@ class Case:
 
     @property
     def initiator(self) -> bool:
-        """Tell whether the initiator sent the message; assumed if the endpoint is unknown."""
+        """Return whether the initiator sent the message; assumed if the endpoint is unknown."""
         return self.endpoint is None or self.endpoint.initiator
 
     @property
     def parked(self) -> bool:
-        """Tell whether the message is from another instance and parked here (reference 4.6)."""
+        """Return whether the message is from another instance and parked here (reference 4.6)."""
         services = self.database.services
         return self.message.to_service in services and self.message.from_service not in services
 
@@ -78,7 +78,7 @@ class Case:
 
     @property
     def routes_known(self) -> bool:
-        """Tell whether the sender's routes are in the snapshot."""
+        """Return whether the sender's routes are in the snapshot."""
         return "routes" not in self.live.missing
 
     # --- What the routing core decides now
@@ -108,7 +108,7 @@ class Case:
 
     @property
     def leaves(self) -> bool:
-        """Tell whether the message is sent over the network."""
+        """Return whether the message is sent over the network."""
         return self.explanation.decision.verdict in _LEAVING
 
     @cached_property
@@ -140,7 +140,7 @@ class Case:
 
     @property
     def failed_here(self) -> bool:
-        """Tell whether the path ends before it leaves the sender."""
+        """Return whether the path ends before it leaves the sender."""
         return self.failure is not None and len(self.failure.hops) == 1
 
     def failed_text(self) -> str:

@@ -66,7 +66,7 @@ _CERTAIN = frozenset({"endpoints-expired", "closed-not-purged", "other-side-clos
 
 
 def _suspicious(group: Group[_Hit], cause: Cause[Side]) -> bool:
-    """Tell whether the endpoint is suspicious: old, one of many, or certainly a leak at any age."""
+    """Return whether the endpoint is suspicious: old, one of many, or certainly a leak."""
     if cause.code == "never-ended":
         return group.count >= MANY
     long = group.oldest is not None and group.oldest > LONG
@@ -101,7 +101,7 @@ class _Others:
         return Side(endpoint, at, live.taken_at, far, peer, pending)
 
     def _complete(self, instance: str, database: str) -> bool:
-        """Tell whether all endpoints of a database are in the snapshot."""
+        """Return whether all endpoints of a database are in the snapshot."""
         live = self._live.get(instance)
         if live is None or "conversation_endpoints" in live.missing:
             return False

@@ -43,7 +43,7 @@ class Side:
         return age if 0 <= age <= _OLDEST else None
 
     def older(self, seconds: float) -> bool:
-        """Tell whether the endpoint is known to be older than this."""
+        """Return whether the endpoint is known to be older than this."""
         return self.age is not None and self.age > seconds
 
 

@@ -15,8 +15,8 @@ from streams.topology.snapshot import Snapshot
 class Diagnosis:
     """Rows with the same cause: their number, the age of the oldest in seconds, and the evidence.
 
-    ``also``: causes further down in the table that also apply. ``conversations`` has a few of the
-    dialogs, ``sources`` the places of their rows.
+    ``also``: causes further down in the table that also apply. ``conversations`` contains a few of
+    the dialogs, ``sources`` the places of their rows.
     """
 
     cause: Cause[Any]
@@ -32,7 +32,7 @@ class Diagnosis:
 
     @property
     def leak(self) -> bool:
-        """Tell whether the rows are endpoints, and not messages."""
+        """Return whether the rows are endpoints, and not messages."""
         return self.cause.stage is Stage.LEAK
 
     def to_json(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Diagnoses:
 
     @property
     def good(self) -> bool:
-        """Tell whether no message is stuck and no endpoint leaks."""
+        """Return whether no message is stuck and no endpoint leaks."""
         return not any(diagnosis.cause.bad for diagnosis in self.found)
 
     def to_json(self) -> dict[str, Any]:

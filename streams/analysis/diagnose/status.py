@@ -120,12 +120,12 @@ class Status:
 
     @property
     def empty(self) -> bool:
-        """Tell whether no attempt has failed, or no attempt was made yet."""
+        """Return whether no attempt has failed, or no attempt was made yet."""
         return not self.text
 
     @property
     def unknown(self) -> bool:
-        """Tell whether the text matches no known message."""
+        """Return whether the text matches no known message."""
         return bool(self.text) and self.number is None
 
 

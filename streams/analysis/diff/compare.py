@@ -63,7 +63,7 @@ def compare_dialogs(before: Reach, after: Reach) -> Change | None:
 
 
 def spread_otherwise(before: Reach, after: Reach) -> bool:
-    """Tell whether the same databases are reached by different dialogs than before."""
+    """Return whether the same databases are reached by different dialogs than before."""
     pairs = ((old, after.arrivals.get(target)) for target, old in before.arrivals.items())
     return any(new is not None and new.dialogs != old.dialogs for old, new in pairs)
 

@@ -68,7 +68,7 @@ class Course:
         return tuple(dict.fromkeys(loss for leg in self._legs() for loss in _losses(*leg)))
 
     def splits(self) -> bool:
-        """Tell whether one dialog can reach several databases with different broker ids."""
+        """Return whether one dialog can reach several databases with different broker ids."""
         return self._there is not None and bool(several_targets(self._there))
 
     def taken(self) -> frozenset[Edge]:

@@ -84,7 +84,7 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Tell whether nothing changes."""
+        """Return whether nothing changes."""
         return not self.changes
 
     def count(self, change: Change) -> int:
@@ -116,8 +116,9 @@ def compare_topologies(
 ) -> Difference:
     """Compare every flow of either topology.
 
-    ``touched`` has captured messages by flow; flows that only the capture has are compared, too.
-    For a flow that only the new topology has, the only possible change is that it starts to work.
+    ``touched`` contains captured messages by flow; flows that only the capture has are compared,
+    too. For a flow that only the new topology has, the only possible change is that it starts to
+    work.
     """
     seen = touched or {}
     meant = {*directions(old), *seen}

@@ -92,7 +92,7 @@ class Deployed:
         return frozenset(contract for home in homes for contract in home.service.contracts)
 
     def can_be_target(self, service: str) -> bool:
-        """Tell whether a service can be a target: it accepts a contract, or is unknown here."""
+        """Return whether a service can be a target: it accepts a contract, or is unknown here."""
         if service in _OF_THE_ENGINE:
             return False
         return service not in self.homes or bool(self.accepted(service))

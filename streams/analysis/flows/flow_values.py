@@ -151,7 +151,7 @@ class FlowAnswer:
 
     @property
     def returns(self) -> bool:
-        """Tell whether databases are reached, and all reached databases can acknowledge."""
+        """Return whether databases are reached, and all reached databases can acknowledge."""
         return bool(self.backs) and all(back.arrives for back in self.backs)
 
     def to_json(self) -> dict[str, Any]:

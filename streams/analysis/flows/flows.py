@@ -55,7 +55,7 @@ class Flow:
 
     @property
     def stated(self) -> bool:
-        """Tell whether the flow is stated explicitly, not derived from objects."""
+        """Return whether the flow is stated explicitly, not derived from objects."""
         return any(evidence.clue in (Clue.EXPECT, Clue.BEGIN) for evidence in self.why)
 
     def to_json(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class _Book:
     def close(self, somewhere: Iterable[Hint]) -> None:
         """Note the explicit pairs of services, whose opposite routes are their return paths.
 
-        ``somewhere`` has pairs without a known flow, because their broker ids are unknown.
+        ``somewhere`` contains pairs without a known flow, because their broker ids are unknown.
         """
         self.stated = {(draft.sender.service, draft.to) for draft in self.drafts.values()}
         for hint in somewhere:
@@ -156,7 +156,7 @@ class _Book:
         draft.contract = draft.contract or hint.contract
 
     def _is_return_flow(self, hint: Hint) -> bool:
-        """Tell whether the other side is the initiator: explicitly, or by contracts."""
+        """Return whether the other side is the initiator: explicitly, or by contracts."""
         if any((hint.to, name) in self.stated for name in hint.database.services):
             return True
         if any((name, hint.to) in self.stated for name in hint.database.services):

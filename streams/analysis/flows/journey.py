@@ -88,7 +88,7 @@ def _branching(network: Network, start: State) -> Journey:
 
 
 def _turns(network: Network, states: Iterable[State]) -> bool:
-    """Tell whether any path has a cycle, so that states cannot be ordered."""
+    """Return whether any path has a cycle, so that states cannot be ordered."""
     following = {s: [t.following for t in network.steps(s) if t.following] for s in states}
     entering = dict.fromkeys(following, 0)
     for heads in following.values():

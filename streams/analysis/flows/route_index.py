@@ -75,7 +75,7 @@ class RouteIndex:
         )
 
     def alone(self, at: At) -> bool:
-        """Tell whether no other route is equivalent."""
+        """Return whether no other route is equivalent."""
         return str(at) not in self._several
 
 

@@ -68,7 +68,7 @@ class Survey:
 
     @property
     def good(self) -> bool:
-        """Tell whether the messages of every flow reach all targets, without hazards."""
+        """Return whether the messages of every flow reach all targets, without hazards."""
         return self.count(PathVerdict.OK) == len(self.answers)
 
     def points(self, kind: FailurePoint) -> tuple[SinglePoint, ...]:

@@ -77,13 +77,13 @@ def _conflicts(here: Instance, there: Instance) -> Iterator[tuple[str, str]]:
 
 
 def _stated(instance: Instance) -> bool:
-    """Tell whether a file defines the endpoint; otherwise its options are unknown."""
+    """Return whether a file defines the endpoint; otherwise its options are unknown."""
     own, written = instance.endpoint.source, instance.source
     return not written.file or (bool(own.file) and own != written)
 
 
 def _apart(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Tell whether two lists of words are both known and have none in common."""
+    """Return whether two lists of words are both known and have none in common."""
     mine, yours = ({word.upper() for word in words} for words in (one, other))
     return bool(mine and yours) and not mine & yours
 

@@ -88,5 +88,5 @@ class Likeness:
 
 
 def _reads_the_name(table: RoutingTable) -> bool:
-    """Tell whether a route for any service uses the address in the service's name (R5.4)."""
+    """Return whether a route for any service uses the address in the service's name (R5.4)."""
     return any(route.address.kind is AddressKind.TRANSPORT for route in table.last_resort())

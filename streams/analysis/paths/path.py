@@ -50,12 +50,12 @@ class Paths:
 
     @property
     def truncated(self) -> bool:
-        """Tell whether there are more paths than outcomes listed."""
+        """Return whether there are more paths than outcomes listed."""
         return len(self.outcomes) < self.ways
 
     @property
     def good(self) -> bool:
-        """Tell whether all messages arrive without hazards."""
+        """Return whether all messages arrive without hazards."""
         return self.verdict is PathVerdict.OK
 
     def to_json(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Returns:
         return self._paths[self._start(ending)] if ending.delivered else None
 
     def arrives(self, ending: Ending) -> bool:
-        """Tell whether an acknowledgement from there reaches the initiator's database."""
+        """Return whether an acknowledgement from there reaches the initiator's database."""
         path = self.path(ending)
         return path is not None and self._is_home(path.ending)
 

@@ -110,7 +110,7 @@ def _apart(brokers: list[str], others: list[str]) -> tuple[str, ...]:
 
 
 def together(picks: frozenset[Pick], more: frozenset[Pick]) -> bool:
-    """Tell whether one dialog's hash is compatible with all of these choices."""
+    """Return whether one dialog's hash is compatible with all of these choices."""
     return all(_agree(one, other) for one in picks for other in more)
 
 

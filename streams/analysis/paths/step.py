@@ -54,18 +54,18 @@ class Ending(NamedTuple):
 
     @property
     def delivered(self) -> bool:
-        """Tell whether a database accepted the message."""
+        """Return whether a database accepted the message."""
         return self.disposition is Disposition.DELIVERED
 
     def is_home(self, home: Home) -> bool:
-        """Tell whether an acknowledgement arrived: the initiator's database accepted it (4.5)."""
+        """Return whether an acknowledgement arrived: the initiator's database accepted it (4.5)."""
         return self.delivered and (self.instance, self.database) == home
 
 
 class Step(NamedTuple):
     """One possible step from a state, with its share of the state's messages.
 
-    ``forwards`` tells whether the step uses up a hop; sending a local message does not.
+    ``forwards`` states whether the step uses up a hop; sending a local message does not.
     """
 
     share: Fraction
