@@ -71,7 +71,7 @@ class Classification:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A process that answers services; ``settings`` has the settings of its kind, as text.
+    """A process that answers services; ``settings`` contains the settings of its kind, as text.
 
     ``runs`` is the value of a :class:`ShippedService`, or MODULE:APP.
     """

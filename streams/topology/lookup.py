@@ -18,7 +18,7 @@ def accepted_contracts(database: Database, service: str) -> tuple[str, ...]:
 
 
 def accepts(database: Database, service: str, contract: str) -> bool:
-    """Tell whether the service accepts this contract as a target."""
+    """Return whether the service accepts this contract as a target."""
     return contract in accepted_contracts(database, service) and (
         contract_of(database, contract) is not None
     )

@@ -88,7 +88,7 @@ class Instance:
 
     @property
     def started(self) -> bool:
-        """Tell whether the instance can use the network."""
+        """Return whether the instance can use the network."""
         return self.endpoint.state is EndpointState.STARTED
 
     def database(self, name: str) -> Database | None:
@@ -119,7 +119,7 @@ class Cluster:
 
     ``prefix`` is the prefix of its topics, by default the same in all clusters. ``credentials``
     names the credentials in the settings for writing into the cluster; the default is the cluster's
-    name. ``claims`` has the senders that the cluster may name in other clusters.
+    name. ``claims`` contains the senders that the cluster may name in other clusters.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Cluster:
 class Neighbour:
     """An instance of another cluster to which routes lead, with its few known properties.
 
-    ``addresses`` has the instance's addresses in routes.
+    ``addresses`` contains the instance's addresses in routes.
     """
 
     name: str
@@ -171,10 +171,10 @@ class Expectation:
 class Topology:
     """The content of a folder. ``findings`` and ``skipped`` concern the files.
 
-    ``cuts`` has pairs of instances without a connection, for what-if questions; no folder contains
-    them. ``neighbours`` and ``ingress`` are set only in one cluster's share: the remote instances
-    to which its instances write, and the clusters that write to its instances. ``agents`` answer
-    services; only the process that runs the agents needs them.
+    ``cuts`` contains pairs of instances without a connection, for what-if questions; no folder
+    contains them. ``neighbours`` and ``ingress`` are set only in one cluster's share: the remote
+    instances to which its instances write, and the clusters that write to its instances. ``agents``
+    answer services; only the process that runs the agents needs them.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=dict)

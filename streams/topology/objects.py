@@ -65,7 +65,7 @@ _LONGEST_GROUP = 255
 
 
 def is_group(name: str) -> bool:
-    """Tell whether a consumer group may have this name.
+    """Return whether a consumer group may have this name.
 
     Kafka has no group without a name, and in ACLs ``*`` means every group.
     """

@@ -32,7 +32,7 @@ class BeginDialog:
 
     @property
     def unknown_broker(self) -> bool:
-        """Tell whether there is a broker id that depends on run-time values."""
+        """Return whether there is a broker id that depends on run-time values."""
         return any("broker" in clause.casefold() for clause in self.unresolved)
 
 

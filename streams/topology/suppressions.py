@@ -25,11 +25,11 @@ class Suppression:
     source: Source = field(default=NOWHERE, compare=False)
 
     def covers(self, finding: Finding) -> bool:
-        """Tell whether the entry, expired or not, matches a finding."""
+        """Return whether the entry, expired or not, matches a finding."""
         return finding.code.casefold() == self.code.casefold() and fnmatchcase(
             finding.subject.casefold(), self.subject.casefold()
         )
 
     def expired(self, now: float) -> bool:
-        """Tell whether the last day is over; ``now`` is in epoch seconds."""
+        """Return whether the last day is over; ``now`` is in epoch seconds."""
         return self.until is not None and datetime.fromtimestamp(now, UTC).date() > self.until

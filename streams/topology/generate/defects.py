@@ -44,7 +44,7 @@ Planted = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class DefectKind:
-    """A row of the table; ``fits`` tells which flows the defect can affect."""
+    """A row of the table; ``fits`` returns whether the defect can affect a flow."""
 
     code: str
     name: str

@@ -38,7 +38,7 @@ class ImportReport:
 
     @property
     def good(self) -> bool:
-        """Tell whether there were statements about dialogs, and all of these were understood."""
+        """Return whether there were statements about dialogs, and all of these were understood."""
         return bool(self.total()) and not self.not_understood and not self.unresolved
 
     def total(self) -> Counter[str]:

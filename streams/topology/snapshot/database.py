@@ -219,7 +219,7 @@ def grant(
 
 
 def built_in(name: str) -> bool:
-    """Tell whether an object is part of the server, which the model has or does not need."""
+    """Return whether an object is part of the server, which the model has or does not need."""
     return name.startswith((_BUILT_IN, _MSDB_OBJECTS))
 
 

@@ -21,7 +21,7 @@ from streams.topology.validate import ddl_finding
 
 
 def is_snapshot(path: Path) -> bool:
-    """Tell whether there is a snapshot at a path: a document, CSVs, or a folder with them."""
+    """Return whether there is a snapshot at a path: a document, CSVs, or a folder with them."""
     return bool(sources_at(path))
 
 

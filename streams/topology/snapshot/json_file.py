@@ -33,7 +33,7 @@ _REMEDY = (
 
 
 def is_json_snapshot(path: Path) -> bool:
-    """Tell whether a file begins as a snapshot's document does."""
+    """Return whether a file begins as a snapshot's document does."""
     if path.suffix.casefold() not in (".json", ".xml", ".txt") or not path.is_file():
         return False
     with path.open("rb") as file:

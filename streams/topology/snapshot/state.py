@@ -92,7 +92,7 @@ class Connection:
 
     @property
     def online(self) -> bool:
-        """Tell whether both sides have logged in."""
+        """Return whether both sides have logged in."""
         return self.state == 4 or self.login_state == 12
 
 

@@ -114,7 +114,7 @@ def _set_priority(script: Script, s: SetPriority) -> None:
 
 
 def _unique(script: Script, database: DatabaseDraft, made: Priority) -> bool:
-    """Tell whether no other priority has these criteria; warn if another priority has them."""
+    """Return whether no other priority has these criteria; warn if another priority has them."""
     for other in database.priorities.values():
         if other.name != made.name and _criteria(other) == _criteria(made):
             message = f"broker priority {other.name} has the criteria of {made.name}"

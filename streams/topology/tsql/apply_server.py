@@ -76,7 +76,7 @@ def _set_endpoint(script: Script, s: SetEndpoint) -> None:
 
 
 def _is_taken(script: Script, old: Endpoint, made: Endpoint) -> bool:
-    """Tell whether an endpoint already exists; an instance has only one (reference 1.1)."""
+    """Return whether an endpoint already exists; an instance has only one (reference 1.1)."""
     if old.name is None:
         return False
     if old == made:

@@ -13,7 +13,7 @@ _OUTPUT = frozenset({"OUTPUT", "OUT"})
 
 
 def assign(variables: Variables, tokens: Sequence[Token]) -> bool:
-    """Process one statement; tell whether it only assigned variables."""
+    """Process one statement; return whether it only assigned variables."""
     word = tokens[0].upper
     if word == "DECLARE":
         for part in between_commas(tokens[1:]):

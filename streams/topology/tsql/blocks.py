@@ -46,7 +46,7 @@ class Frame:
 
 
 class Blocks:
-    """The frames around the next statement; ``outer`` has the frames around dynamic SQL."""
+    """The frames around the next statement; ``outer`` contains the frames around dynamic SQL."""
 
     def __init__(self, variables: Variables, outer: Blocks | None = None) -> None:
         self.variables = variables

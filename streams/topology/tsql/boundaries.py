@@ -33,12 +33,12 @@ Understands = Callable[[Cursor], object]
 
 
 def batch_ends(cursor: Cursor) -> bool:
-    """Tell whether the batch ends here."""
+    """Return whether the batch ends here."""
     return cursor.token.kind in (TokenType.END, TokenType.DIRECTIVE)
 
 
 def statement_ends(cursor: Cursor) -> bool:
-    """Tell whether a complete statement may end here."""
+    """Return whether a complete statement may end here."""
     return batch_ends(cursor) or cursor.is_mark(";") or cursor.token.upper in STARTS
 
 
@@ -70,7 +70,7 @@ def read_over(
 ) -> None:
     """Move to the end of the statement that began at ``start``, if the end can be found.
 
-    ``understood`` tells whether a supported statement begins here; ``broken``: this statement is
+    ``understood`` returns whether a supported statement begins here; ``broken``: this statement is
     invalid, so its parentheses may also be wrong. ``since``: where to start; default: the cursor.
     """
     tokens = cursor.tokens
@@ -113,14 +113,14 @@ def read_over(
 
 
 def is_label(tokens: Sequence[Token], at: int) -> bool:
-    """Tell whether a word is the target of a GOTO: followed by a single colon."""
+    """Return whether a word is the target of a GOTO: followed by a single colon."""
     if tokens[at].upper in STARTS or tokens[at].kind is not TokenType.WORD:
         return False
     return tokens[at + 1].is_mark(":") and tokens[at + 2].text != ":"
 
 
 def _begins(cursor: Cursor, first: Token) -> bool:
-    """Tell whether a word that can begin a statement does so here."""
+    """Return whether a word that can begin a statement does so here."""
     word, behind = cursor.token.upper, cursor.peek(1).upper
     if word == "IF" and behind == "EXISTS" and first.upper in _OBJECTS:
         return False  # DROP TABLE IF EXISTS

@@ -10,7 +10,7 @@ _CATALOGS = frozenset({"SYS", "INFORMATION_SCHEMA"})
 
 
 def asks_the_catalog(condition: Sequence[Token]) -> bool:
-    """Tell whether a condition only queries the catalog, to prevent repeated execution.
+    """Return whether a condition only queries the catalog, to prevent repeated execution.
 
     ``IF EXISTS (SELECT * FROM sys.routes ...)``, ``IF OBJECT_ID('Q') IS NULL``, and the views of
     SQL Server 2000. Any other condition may depend on data.

@@ -62,7 +62,7 @@ class Cursor:
         )  # fmt: skip
 
     def is_words(self, *words: str) -> bool:
-        """Tell whether these words follow."""
+        """Return whether these words follow."""
         return all(self.peek(n).upper == word for n, word in enumerate(words))
 
     def accept(self, *words: str) -> bool:
@@ -86,7 +86,7 @@ class Cursor:
         return self.next().upper
 
     def is_mark(self, mark: str) -> bool:
-        """Tell whether a mark such as ``(`` is next."""
+        """Return whether a mark such as ``(`` is next."""
         return self.token.kind is TokenType.MARK and self.token.text == mark
 
     def accept_mark(self, mark: str) -> bool:

@@ -172,7 +172,7 @@ class InstanceDraft:
         return found
 
     def drop(self, name: str) -> bool:
-        """Remove a user database; tell whether it existed."""
+        """Remove a user database; return whether it existed."""
         key = name.casefold()
         return key != MSDB and self._databases.pop(key, None) is not None
 

@@ -31,7 +31,8 @@ class Execution:
 def execution(cursor: Cursor, tokens: Sequence[Token]) -> Execution | None:
     """Parse EXECUTE after its keyword; ``None`` for EXECUTE AS.
 
-    ``tokens`` has the statement's tokens after the keyword; the cursor is at the first of them.
+    ``tokens`` contains the statement's tokens after the keyword; the cursor is at the first of
+    them.
     """
     if not tokens or tokens[0].upper == "AS":
         return None

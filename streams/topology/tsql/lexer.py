@@ -155,7 +155,7 @@ class Lexer:
                 first = False
 
     def _part_ends(self, upper: str, tokens: list[Token]) -> bool:
-        """Tell whether a long batch may be split before a word that begins a statement."""
+        """Return whether a long batch may be split before a word that begins a statement."""
         if upper not in _PART_STARTS:
             return False
         marks = [token.text for token in tokens if token.kind is TokenType.MARK]
@@ -237,7 +237,7 @@ class Lexer:
             self._start = start + end.end()
 
     def _is_doubtful(self) -> bool:
-        """Tell whether any string in this script is not closed.
+        """Return whether any string in this script is not closed.
 
         If a string is not closed, a string that spans a GO is the likely cause: a missing quote
         inverts all later quotes, and otherwise only the last string would be reported.

@@ -79,7 +79,7 @@ class Module:
 
 
 def module_begins(cursor: Cursor) -> bool:
-    """Tell whether the rest of the batch is a module."""
+    """Return whether the rest of the batch is a module."""
     if cursor.token.upper not in ("CREATE", "ALTER"):
         return False
     behind = 3 if cursor.is_words("CREATE", "OR", "ALTER") else 1
@@ -116,5 +116,5 @@ def _body(cursor: Cursor) -> None:
 
 
 def _is_part(before: str) -> bool:
-    """Tell whether AS belongs to EXECUTE AS, or to a parameter and its type."""
+    """Return whether AS belongs to EXECUTE AS, or to a parameter and its type."""
     return before in ("EXECUTE", "EXEC") or before.startswith("@")

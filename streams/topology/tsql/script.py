@@ -80,7 +80,7 @@ class Script:
         self.notes.findings.append(finding)
 
     def one_part(self, name: Name, what: str, database: DatabaseDraft, source: Source) -> bool:
-        """Tell whether a name has no prefix; report a prefix (V13)."""
+        """Return whether a name has no prefix; report a prefix (V13)."""
         if len(name) == 1:
             return True
         self.effect = False

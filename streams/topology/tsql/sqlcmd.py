@@ -21,7 +21,7 @@ class SqlcmdVariables:
     def set(self, directive: str) -> bool:
         """Process a ``:setvar``, which removes the variable if it has no value.
 
-        Tell whether the line is a ``:setvar``.
+        Return whether the line is a ``:setvar``.
         """
         found = _SETVAR.match(directive)
         if found is None:

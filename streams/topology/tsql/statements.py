@@ -65,7 +65,7 @@ class Use(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CreateDatabase(Statement):
-    """CREATE DATABASE; files are ignored, ``options`` has the options of ALTER DATABASE."""
+    """CREATE DATABASE; files are ignored, ``options`` contains the options of ALTER DATABASE."""
 
     database: str
     options: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ class CreateContract(Statement):
 
 @dataclass(frozen=True, slots=True)
 class SetQueue(Statement):
-    """CREATE or ALTER QUEUE; ``changes`` has the given fields of a queue."""
+    """CREATE or ALTER QUEUE; ``changes`` contains the given fields of a queue."""
 
     name: Name
     create: bool
@@ -160,7 +160,7 @@ class SetQueue(Statement):
 
 @dataclass(frozen=True, slots=True)
 class SetPriority(Statement):
-    """CREATE or ALTER BROKER PRIORITY; ``changes`` has the given fields."""
+    """CREATE or ALTER BROKER PRIORITY; ``changes`` contains the given fields."""
 
     name: Name
     create: bool

@@ -40,7 +40,7 @@ class Token(NamedTuple):
     first: bool = False  # the offset of its line
 
     def is_mark(self, mark: str) -> bool:
-        """Tell whether the token is this mark, not a name or string with the same text."""
+        """Return whether the token is this mark, not a name or string with the same text."""
         return self.kind is TokenType.MARK and self.text == mark
 
     def __str__(self) -> str:

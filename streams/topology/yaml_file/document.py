@@ -39,7 +39,7 @@ INSTANCE_KEYS = (
     "snapshot", "databases", "msdb", "grants",
 )  # fmt: skip
 CLUSTER_KEYS = ("prefix", "credentials")
-"""Text keys of a cluster besides librdkafka's properties; ``claims`` has lists."""
+"""Text keys of a cluster besides librdkafka's properties; ``claims`` contains lists."""
 _VERDICTS = ("ok", "hazard", "broken")
 
 

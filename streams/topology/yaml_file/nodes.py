@@ -122,12 +122,12 @@ class Node:
 
     @property
     def is_null(self) -> bool:
-        """Tell whether the node is empty or null."""
+        """Return whether the node is empty or null."""
         return bool(self.raw.tag == _TAG + "null")
 
     @property
     def is_list(self) -> bool:
-        """Tell whether the node is a sequence."""
+        """Return whether the node is a sequence."""
         return isinstance(self.raw, yaml.SequenceNode)
 
     def fail(self, expected: str, remedy: str = "") -> NoReturn:

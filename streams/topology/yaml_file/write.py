@@ -197,7 +197,7 @@ def _routes(routes: tuple[Route, ...]) -> dict[str, Any]:
 
 
 def _is_created(routes: tuple[Route, ...]) -> bool:
-    """Tell whether the first route, and no other, is AutoCreatedLocal as in a new database."""
+    """Return whether the first route, and no other, is AutoCreatedLocal as in a new database."""
     named = [r for r in routes if r.name.casefold() == AUTO_CREATED_LOCAL.casefold()]
     created = Route(AUTO_CREATED_LOCAL, None, None, "LOCAL", route_id=1)
     return len(named) == 1 and routes[0] == created
