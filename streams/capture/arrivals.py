@@ -22,7 +22,7 @@ _OWN = Flag.END | Flag.ERROR | Flag.UNSEQUENCED
 class Arrived(NamedTuple):
     """A message in a queue: its dialog and side, number, place, path and latency.
 
-    ``path`` has the instances, joined by ``>``; ``ms`` is the latency from the command to the
+    ``path`` contains the instances, joined by ``>``; ``ms`` is the latency from the command to the
     queue. ``enqueued_at`` is the time at which the command was stored, in epoch milliseconds.
     """
 

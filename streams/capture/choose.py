@@ -35,7 +35,7 @@ class Choice:
     whole: bool = False
 
     def takes(self, seen: Look) -> bool:
-        """Tell whether a record itself is selected, regardless of its dialog."""
+        """Return whether a record itself is selected, regardless of its dialog."""
         if self.begin is not None and seen.at < self.begin:
             return False
         if self.end is not None and seen.at >= self.end:
@@ -43,7 +43,7 @@ class Choice:
         return not self.instances or (seen.instance or "").casefold() in self.instances
 
     def draws(self, conversation: str | None) -> bool:
-        """Tell whether a dialog is selected by its id; false without a condition on dialogs."""
+        """Return whether a dialog is selected by its id; false without a condition on dialogs."""
         if conversation is None:
             return not self.conversations and self.percent >= 100
         if self.conversations and conversation not in self.conversations:
@@ -123,7 +123,7 @@ class _Dialogs:
         ids.clear()
 
     def of(self, name: str) -> Callable[[Look], bool]:
-        """Return a predicate that tells whether a record's dialog is stored under a name."""
+        """Return a predicate: whether a record's dialog is stored under a name."""
         question = f"SELECT 1 FROM {name} WHERE id = ?"
 
         @lru_cache(65_536)

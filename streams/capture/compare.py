@@ -90,8 +90,8 @@ class Comparison:
     (``as``, ``other``, ``unknown``). ``original``: the capture contains the outcome of its run,
     without which no comparison is possible. ``twice`` counts messages that are in a queue twice.
     ``copies`` and ``copies_before`` are events by subject and error number; ``refused`` and
-    ``refused_before`` count rejected statements. ``trimmed`` has the queues that may have contained
-    more messages.
+    ``refused_before`` count rejected statements. ``trimmed`` contains the queues that may have
+    contained more messages.
     """
 
     messages: int
@@ -118,7 +118,7 @@ class Comparison:
 
     @property
     def good(self) -> bool:
-        """Tell whether all outcomes are as in the original and as predicted, without duplicates."""
+        """Return whether all outcomes are as in the original and as predicted, each once."""
         return not (self.differences or self.foretold.get("other") or self.twice)
 
 
@@ -212,7 +212,7 @@ class Ledger:
 
     @property
     def complete(self) -> bool:
-        """Tell whether all expected messages have arrived."""
+        """Return whether all expected messages have arrived."""
         if self.arrived < self.wanted:
             return False
         self._flush("now")

@@ -39,7 +39,7 @@ class Edit:
 
     @property
     def bodies(self) -> bool:
-        """Tell whether bodies change."""
+        """Return whether bodies change."""
         return bool(self.masks or self.remove)
 
 

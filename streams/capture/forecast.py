@@ -40,8 +40,8 @@ class Naming:
 class Side(NamedTuple):
     """One side of a dialog of the replay: the old and the new id, and the number of SENDs.
 
-    ``places`` has the databases (``instance/database``), one of which gets the messages. It is None
-    if the prediction is impossible, and ``standing`` is then the reason.
+    ``places`` contains the databases (``instance/database``), one of which gets the messages. It is
+    None if the prediction is impossible, and ``standing`` is then the reason.
     """
 
     original: str

@@ -45,7 +45,7 @@ class Gap:
 class Recording:
     """The source of a recording in Kafka; a resumed recording must have the same source.
 
-    ``asked`` has the command's arguments, ``topics`` Kafka's ids of the topics, by name.
+    ``asked`` contains the command's arguments, ``topics`` Kafka's ids of the topics, by name.
     """
 
     cluster: str
@@ -58,7 +58,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The content of a folder. ``positions`` has the next offset by topic and partition.
+    """The content of a folder. ``positions`` contains the next offset by topic and partition.
 
     ``complete`` is false while the capture is being written, or after an interruption.
     ``recording`` is missing if the capture is not from Kafka.

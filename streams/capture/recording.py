@@ -51,7 +51,7 @@ class Point:
         return f"{self.topic or ''}{partition}@{self.offset}"
 
     def means(self, topic: str, partition: int) -> bool:
-        """Tell whether the point applies to a partition."""
+        """Return whether the point applies to a partition."""
         return self.topic in (None, topic) and self.partition in (None, partition)
 
 
@@ -190,7 +190,7 @@ def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bo
 def widened(cluster: Cluster, recording: Recording, new: Mapping[str, int]) -> Recording:
     """Return a recording with more topics, each from its start.
 
-    ``topics`` has numbers of partitions by name.
+    ``topics`` contains numbers of partitions by name.
     """
     ids = {topic: str(found) for topic, found in topic_ids(cluster, list(new)).items()}
     begins = {topic: dict.fromkeys(range(count), 0) for topic, count in new.items()}

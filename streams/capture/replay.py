@@ -95,7 +95,7 @@ class Replayed:
 
     @property
     def good(self) -> bool:
-        """Tell whether every record that was sent has arrived."""
+        """Return whether every record that was sent has arrived."""
         return not (self.failed or self.unconfirmed or self.broken)
 
 

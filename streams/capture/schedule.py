@@ -37,7 +37,7 @@ LONGEST = 31 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The content of a file for a replay; ``topics`` has the number of commands per topic.
+    """The content of a file for a replay; ``topics`` contains the number of commands per topic.
 
     ``first`` and ``last`` are epoch milliseconds, 0 if no command has a timestamp; ``first_at`` and
     ``last_at`` the numbers of these records, from 1. ``large`` is the number of bodies above

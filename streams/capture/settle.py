@@ -32,7 +32,7 @@ _EARLIER = 60_000
 
 
 def has_queues(cluster: Cluster) -> bool:
-    """Tell whether messages can arrive in this cluster at all."""
+    """Return whether messages can arrive in this cluster at all."""
     return any(kind == "queue" for _, kind in _topics(cluster))
 
 

@@ -17,7 +17,7 @@ _ARRIVED = (6, 7, 8, 9, 12)
 class SidePath:
     """The instances on the path of one side's messages, ordered by their first records.
 
-    ``drops`` has the errors with which copies were dropped, and the places.
+    ``drops`` contains the errors with which copies were dropped, and the places.
     """
 
     from_initiator: bool

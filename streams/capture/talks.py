@@ -54,7 +54,7 @@ class Arrival(NamedTuple):
 class Talk:
     """Facts about one dialog: its BEGIN if the capture has it, and the SENDs per side.
 
-    ``arrived`` has the number of messages by queue, if the capture has queues.
+    ``arrived`` contains the number of messages by queue, if the capture has queues.
     """
 
     begin: Begin | None = None

@@ -32,7 +32,7 @@ class Condition:
         self._ask((None,) * len(COLUMNS))
 
     def holds(self, look: Look, record: Record) -> bool:
-        """Tell whether the condition is true for a record; unknown (NULL) is not true."""
+        """Return whether the condition is true for a record; unknown (NULL) is not true."""
         late = _whole(record) if self._whole else (None, None, None)
         return self._ask((look.time, *look, *late))
 

@@ -140,7 +140,7 @@ class Report:
 
     @property
     def good(self) -> bool:
-        """Tell whether all entries that concern Service Broker were imported."""
+        """Return whether all entries that concern Service Broker were imported."""
         return not self.left
 
     def to_json(self) -> dict[str, Any]:

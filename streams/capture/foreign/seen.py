@@ -123,7 +123,7 @@ def state_of(raw: Any) -> str | None:
 
 
 def bears_dialog(kind: EventKind) -> bool:
-    """Tell whether an event concerns a dialog and is useless without the dialog's id."""
+    """Return whether an event concerns a dialog and is useless without the dialog's id."""
     return kind not in _BEARS_NO_DIALOG
 
 

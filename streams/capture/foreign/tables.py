@@ -129,7 +129,7 @@ def _delimiter(header: str, known: Collection[str]) -> str:
 
 
 def _ruled(cells: list[str]) -> bool:
-    """Tell whether a line is empty, sqlcmd's rule of dashes, or its row count."""
+    """Return whether a line is empty, sqlcmd's rule of dashes, or its row count."""
     text = "".join(cells).strip()
     return not text.strip("-") or (len(cells) == 1 and text.startswith("(") and text.endswith(")"))
 
