@@ -30,10 +30,10 @@ _FAULTS = list(Fault)
 class Account:
     """The ledger of some dialogs, and the outcome of their copies.
 
-    ``refused`` has rejected statements on several conversations, so that their other conversations
-    can be judged with this knowledge. ``overruled`` has the statements whose rejection a dialog
-    contradicts. ``contradicted`` counts statements that were applied although events report their
-    refusal; ``example`` is one of them.
+    ``refused`` contains rejected statements on several conversations, so that their other
+    conversations can be judged with this knowledge. ``overruled`` contains the statements whose
+    rejection a dialog contradicts. ``contradicted`` counts statements that were applied although
+    events report their refusal; ``example`` is one of them.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -64,7 +64,7 @@ class Account:
         self.replayed.update(other.replayed)
 
     def is_settled(self, refused: Collection[bytes], overruled: Collection[bytes]) -> bool:
-        """Tell whether these arguments include all shared statements that were found."""
+        """Return whether these arguments include all shared statements that were found."""
         return self.refused <= {*refused} and self.overruled <= {*overruled}
 
     @property

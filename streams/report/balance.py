@@ -224,7 +224,7 @@ def _target(side: Side | None, arrived: Sequence[Delivered]) -> str | None:
 
 
 def _may_be_refused(message: Accepted, outcome: Fate, side: Side | None) -> bool:
-    """Tell whether a rejection would explain a message that has no other reason."""
+    """Return whether a rejection would explain a message that has no other reason."""
     counted = side is None or side.sent is None or message.sequence < side.sent
     return outcome is Fate.LOST or (outcome is Fate.IN_TRANSMISSION_QUEUE and not counted)
 

@@ -39,7 +39,7 @@ class Begins:
         )
 
     def has_all_commands(self, place: str) -> bool:
-        """Tell whether the log still has every command issued at a place."""
+        """Return whether the log still has every command issued at a place."""
         return _instance(place) not in self.commands
 
     def numbered(
@@ -63,7 +63,7 @@ class Begins:
     def hide(
         self, message: Accepted, here: Sequence[Delivered], places: Set[str], *, known: bool
     ) -> bool:
-        """Tell whether a message, or the reason for its absence, may have been trimmed.
+        """Return whether a message, or the reason for its absence, may have been trimmed.
 
         ``here`` are the remaining messages of its dialog in the target's queue, ``places`` its
         possible locations. ``known``: the states of both sides exist and are sufficient.
@@ -74,7 +74,7 @@ class Begins:
         return bool(received) or (not known and bool(self))
 
     def unsaid(self, row: Delivered, first: int | None) -> bool:
-        """Tell whether a delivered message's command may have been trimmed.
+        """Return whether a delivered message's command may have been trimmed.
 
         ``first`` is the sender's first number that was delivered and whose command remains.
         """

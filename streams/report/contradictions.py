@@ -30,9 +30,10 @@ class Contradiction(NamedTuple):
 class Evidence:
     """What queues, state and commands of one dialog show, regardless of its events.
 
-    ``numbers`` has the numbers of the messages in queues, by message id. ``ends``: the sides whose
-    EndDialog or Error is in a queue (true: initiator). ``sent``: the number of messages that an
-    endpoint's state counts, including its end. ``whole``: the places that still have every command.
+    ``numbers`` contains the numbers of the messages in queues, by message id. ``ends``: the sides
+    whose EndDialog or Error is in a queue (true: initiator). ``sent``: the number of messages that
+    an endpoint's state counts, including its end. ``whole``: the places that still have every
+    command.
     """
 
     numbers: Mapping[bytes, int]

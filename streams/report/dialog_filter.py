@@ -30,7 +30,7 @@ class DialogFilter:
     job: str | None = None
 
     def counts(self, job: str) -> bool:
-        """Tell whether a dialog of a replay counts."""
+        """Return whether a dialog of a replay counts."""
         return self.job is None or job == self.job or (self.job != LIVE and job == tag_of(self.job))
 
 

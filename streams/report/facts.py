@@ -40,7 +40,7 @@ class Accepted:
 class Delivered:
     """A message in a queue topic; ``place`` is instance/database, ``offset`` its position.
 
-    ``latency_ms`` and times are in milliseconds; ``path`` has the forwarders. Within one
+    ``latency_ms`` and times are in milliseconds; ``path`` contains the forwarders. Within one
     ``partition``, positions only determine the order; ``sent_at`` is the time at which the message
     was sent.
     """
@@ -83,7 +83,7 @@ class Side:
     received: int = 0
 
     def has_discarded(self, sequence: int) -> bool:
-        """Tell whether the endpoint discarded a message before it was acknowledged."""
+        """Return whether the endpoint discarded a message before it was acknowledged."""
         return self.discarded_from is not None and sequence >= self.discarded_from
 
     def accepts(self, sequence: int) -> bool:
@@ -91,7 +91,7 @@ class Side:
         return self.deaf_from is None or sequence < self.deaf_from
 
     def has_shown(self, sequence: int) -> bool:
-        """Tell whether a message of the other side was enqueued, as far as the state shows.
+        """Return whether a message of the other side was enqueued, as far as the state shows.
 
         A closed endpoint that still accepts messages was closed with its database; it counts the
         messages that arrive.

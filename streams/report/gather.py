@@ -84,9 +84,9 @@ class Facts:
 class Gatherer:
     """Context for all dialogs: places, the time, and the copies that count.
 
-    ``now`` is in epoch milliseconds. ``refused`` has rejected statements on several conversations,
-    because the event names only one of these. ``overruled`` has those of these statements that,
-    according to a dialog, were applied.
+    ``now`` is in epoch milliseconds. ``refused`` contains rejected statements on several
+    conversations, because the event names only one of these. ``overruled`` contains those of these
+    statements that, according to a dialog, were applied.
     """
 
     sites: Sites

@@ -40,7 +40,7 @@ class Fault(Enum):
 class Ledger:
     """The account; ``balanced`` is the verdict "nothing lost".
 
-    ``exceptions`` has the listed violations (:meth:`plus`), ``faults`` counts all of them.
+    ``exceptions`` contains the listed violations (:meth:`plus`), ``faults`` counts all of them.
     ``unsaid`` counts messages that were delivered but whose commands were trimmed.
     """
 
@@ -117,7 +117,7 @@ class Ledger:
 
     @property
     def balanced(self) -> bool:
-        """Tell whether every accepted message is accounted for once, in order and unchanged."""
+        """Return whether every accepted message is accounted for once, in order and unchanged."""
         return not self.faults.total()
 
     @property
@@ -127,7 +127,7 @@ class Ledger:
 
     @property
     def complete(self) -> bool:
-        """Tell whether all commands and deliveries can still be read."""
+        """Return whether all commands and deliveries can still be read."""
         return not (self.unsaid or self.outcomes[Fate.TRIMMED] or self.undecided)
 
     @property

@@ -24,12 +24,12 @@ def shared_key(command_id: bytes) -> bytes:
 
 
 def is_shared(key: bytes) -> bool:
-    """Tell whether a key belongs to a SEND on several conversations, not to a dialog."""
+    """Return whether a key belongs to a SEND on several conversations, not to a dialog."""
     return len(key) == _ID + 1
 
 
 def is_dialog(key: bytes) -> bool:
-    """Tell whether a key is a dialog's id."""
+    """Return whether a key is a dialog's id."""
     return len(key) == _ID
 
 

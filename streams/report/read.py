@@ -69,7 +69,7 @@ def read_facts(cluster: Cluster, topology: Topology) -> Facts:
 def _gathered(
     sites: Sites, now: int, begins: Begins, by_dialog: _PartsByDialog, overruled: Collection[bytes]
 ) -> Facts:
-    """Gather the facts of all dialogs; ``overruled`` has the refusals that dialogs contradict."""
+    """Gather the facts of all dialogs; ``overruled``: refusals that dialogs contradict."""
     shared = (refused_shared(parts) for key, parts in by_dialog.items() if is_shared(key))
     refused = frozenset(each for each in shared if each)
     gatherer, facts = Gatherer(sites, now, ALWAYS, refused, overruled), Facts(begins=begins)

@@ -136,7 +136,7 @@ class Endings:
         return Fate.LOST if side is not None else self._forgotten(message.sender)
 
     def was_unaccepted(self, message: Accepted, receivers: Receivers) -> bool:
-        """Tell whether the target acknowledged a message and rejected the contract (5.3).
+        """Return whether the target acknowledged a message and rejected the contract (5.3).
 
         This applies only to dialogs without a delivered message. The target's event shows this, and
         so does the Error in the sender's queue, because a target with an endpoint never sends this
@@ -150,7 +150,7 @@ class Endings:
         )
 
     def _was_shown(self, message: Accepted, receivers: Receivers) -> bool:
-        """Tell whether a receiver has enqueued a message, even if its sender does not know.
+        """Return whether a receiver has enqueued a message, even if its sender does not know.
 
         A receiver counts only messages of the side to which it is locked, not those of a rejected
         target.
@@ -163,7 +163,7 @@ class Endings:
         )
 
     def _has_skipped(self, side: Side) -> bool:
-        """Tell whether an application's Error may have skipped messages (U-47)."""
+        """Return whether an application's Error may have skipped messages (U-47)."""
         code = self.errors.get(side.endpoint)
         return side.state == "ER" if code is None else code > 0
 

@@ -93,7 +93,7 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class RecordReader:
-    """Read records; ``read`` has the end offsets of commands, by instance and partition."""
+    """Read records; ``read`` contains the end offsets of commands, by instance and partition."""
 
     sites: Sites
     read: Mapping[tuple[str, int], int] = field(default_factory=dict)
@@ -160,7 +160,7 @@ class RecordReader:
             yield command.conversation.bytes, Ended(*about, _how(command), command.cause)
 
     def _is_repeated(self, record: Record, command: Command) -> bool:
-        """Tell whether a statement repeats an earlier one, which makes its endpoint skip it."""
+        """Return whether a statement repeats an earlier one, which makes its endpoint skip it."""
         cause = command.cause
         if cause is None:
             return False
