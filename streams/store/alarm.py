@@ -50,7 +50,8 @@ class Alarm:
     """One problem. ``what`` and ``remedy`` are sentences; ``where`` is a place.
 
     ``count`` is the number of messages, dialogs or records, as in ``what``; ``since`` is the time
-    at which the problem was first known; ``conversations`` has some of the dialogs, for inspection.
+    at which the problem was first known; ``conversations`` contains some of the dialogs, for
+    inspection.
     """
 
     severity: Severity

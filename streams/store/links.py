@@ -24,7 +24,7 @@ Pair = tuple[str, str]
 class Link:
     """Figures of a link over a time window, and its state at the window's end.
 
-    ``up`` tells whether the receiving instance sent heartbeats at the end (None: no samples),
+    ``up`` states whether the receiving instance sent heartbeats at the end (None: no samples),
     ``up_share`` is the share of the sampled time in which it did so, and ``seen_at`` is the arrival
     time of the last heartbeat. ``count`` messages were delivered over the link in the window,
     ``rate`` per second; p50, p95, p99 and max are their times on the link in milliseconds, None

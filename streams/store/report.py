@@ -36,7 +36,7 @@ LATENCY_DIMENSIONS = ("from_service", "to_service", "target", "path", "leg_from"
 
 @dataclass(frozen=True, slots=True)
 class LatencySummary:
-    """Latency in milliseconds over all windows; ``key`` has one value per dimension."""
+    """Latency in milliseconds over all windows; ``key`` contains one value per dimension."""
 
     key: tuple[str, ...]
     count: int

@@ -141,8 +141,8 @@ SETTINGS = Table(
 class RowKind:
     """The table of one kind of row: its identifying columns, and the figure that only grows.
 
-    ``kept`` has columns that keep their value, if any, as long as the columns listed with them do
-    not change. A row with ``forgets`` only changes an existing row.
+    ``kept`` contains columns that keep their value, if any, as long as the columns listed with them
+    do not change. A row with ``forgets`` only changes an existing row.
     """
 
     table: Table
