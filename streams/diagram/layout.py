@@ -49,7 +49,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All positions; ``times`` has the heights of baselines, and the times in microseconds."""
+    """All positions; ``times`` contains the heights of baselines, and the times in microseconds."""
 
     width: float
     height: float

@@ -34,12 +34,12 @@ class Shape(Enum):
 
     @property
     def is_arrow(self) -> bool:
-        """Tell whether the row goes from one participant to another."""
+        """Return whether the row goes from one participant to another."""
         return self in _ARROWS
 
     @property
     def is_copy(self) -> bool:
-        """Tell whether the row is a copy in flight between two instances."""
+        """Return whether the row is a copy in flight between two instances."""
         return self in _COPIES
 
 
@@ -68,7 +68,7 @@ class Sight:
 
     @property
     def is_lost(self) -> bool:
-        """Tell whether this is a copy that has not arrived."""
+        """Return whether this is a copy that has not arrived."""
         return self.shape.is_copy and self.arrived is None
 
 
@@ -82,7 +82,7 @@ class Participant:
 
     @property
     def is_service(self) -> bool:
-        """Tell whether this is an application's service."""
+        """Return whether this is an application's service."""
         return len(self.place) > 1
 
 
@@ -91,8 +91,8 @@ class DiagramRow:
     """An arrow, or a note over its ``ends``; ``count`` is the number of merged events.
 
     ``arrived`` is the time at which the last of its copies arrived, ``None`` if all were lost or if
-    the row is not a copy; ``slowest`` is the longest transit time. ``keys`` has the keys of its
-    events.
+    the row is not a copy; ``slowest`` is the longest transit time. ``keys`` contains the keys of
+    its events.
     """
 
     at: int
@@ -106,13 +106,13 @@ class DiagramRow:
 
     @property
     def is_lost(self) -> bool:
-        """Tell whether the row is an arrow that does not arrive."""
+        """Return whether the row is an arrow that does not arrive."""
         return self.shape.is_copy and self.arrived is None
 
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """A diagram; ``left_out`` has sentences about its omissions."""
+    """A diagram; ``left_out`` contains sentences about its omissions."""
 
     title: str
     participants: tuple[Participant, ...]
@@ -131,7 +131,7 @@ def printable(text: str) -> str:
 
 
 def arrives_late(rows: Sequence[DiagramRow], position: int) -> bool:
-    """Tell whether a row's copy was slow, and other events happened before it arrived."""
+    """Return whether a row's copy was slow, and other events happened before it arrived."""
     row = rows[position]
     if row.arrived is None or row.slowest <= LATE:
         return False
