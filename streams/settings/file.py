@@ -24,7 +24,7 @@ _END = re.compile(r" \(at end of document\)$")
 class SettingsFile:
     """The content of a file: settings by section and name, and librdkafka's properties by name.
 
-    ``clusters`` has the properties of other clusters, by the name of the credentials.
+    ``clusters`` contains the properties of other clusters, by the name of the credentials.
     """
 
     path: str = ""

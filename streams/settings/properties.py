@@ -134,17 +134,17 @@ def demand_safe(properties: Iterable[str], source: str = "", *, elsewhere: bool 
 
 
 def decides_trust(name: str) -> bool:
-    """Tell whether a property affects which server is trusted."""
+    """Return whether a property affects which server is trusted."""
     return _TRUST.fullmatch(name) is not None
 
 
 def has_credentials(properties: Iterable[str]) -> bool:
-    """Tell whether properties contain credentials."""
+    """Return whether properties contain credentials."""
     return any(map(_CREDENTIAL.fullmatch, properties))
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether a property's value must not be shown."""
+    """Return whether a property's value must not be shown."""
     return _SECRET.search(name) is not None
 
 

@@ -19,7 +19,7 @@ _BY_FILE = ("password", "passphrase", "secret")
 
 
 def is_filed(name: str) -> bool:
-    """Tell whether a property's value is the path of a file with the value of another property."""
+    """Return whether a property's value is the path of a file with another property's value."""
     return name.endswith(tuple(f"{end}{SUFFIX}" for end in _BY_FILE))
 
 
