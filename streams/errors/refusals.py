@@ -61,7 +61,7 @@ class Refusals:
             yield number, count, first
 
     def __bool__(self) -> bool:
-        """Tell whether any statement was rejected."""
+        """Return whether any statement was rejected."""
         return bool(self._found)
 
     @property
