@@ -32,7 +32,7 @@ class _UnboundedError(Exception):
 
 
 def is_bounded(schema: Any) -> bool:
-    """Tell whether decoding takes time and stack in proportion to the bytes.
+    """Return whether decoding takes time and stack in proportion to the bytes.
 
     ``schema`` is any JSON; an invalid schema is not bounded. Two types of one name, in any
     namespaces, are rejected, because references would be ambiguous.
