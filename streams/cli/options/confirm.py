@@ -1,4 +1,4 @@
-"""Show what a command will change, and ask for confirmation: ``--yes``, and the only prompt.
+"""Show what a command will change, and ask for confirmation unless ``--yes`` is given.
 
 The prompt appears only at a terminal; scripts simply continue (docs/decisions/0039).
 """

@@ -91,7 +91,7 @@ def _ready(worker: WorkerStatus, instances: int) -> str:
 
 
 def _reason_lines(folder: UpFolder, worker: WorkerStatus) -> Iterator[str]:
-    """Yield why a process that is alive is not ready."""
+    """Yield the reasons why a live process is not ready."""
     process = worker.process
     if worker.alive and not process.port:
         yield row("", "started by an older version: run `hopline up TOPOLOGY` again")
