@@ -1,7 +1,7 @@
 """Snapshots of live servers: the script that takes a snapshot, and its reader.
 
 :func:`load_snapshot` reads the output of :func:`json_script` or :func:`csv_script` into a topology
-whose objects have their file and line, with each instance's state (:class:`LiveInstance`).
+whose objects have a file and a line, and into the state of each instance (:class:`LiveInstance`).
 """
 
 from streams.topology.snapshot.files import (

@@ -65,7 +65,7 @@ class Use(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CreateDatabase(Statement):
-    """CREATE DATABASE; files are ignored, ``options`` contains the options of ALTER DATABASE."""
+    """CREATE DATABASE; files are ignored; ``options`` contains the options of ALTER DATABASE."""
 
     database: str
     options: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ class TokenType(Enum):
 
 
 class Token(NamedTuple):
-    """A token; ``text`` is without quotes, ``upper`` is set only for words.
+    """A token; ``text`` is without quotes; ``upper`` is set only for words.
 
     This is a tuple, not a frozen dataclass, because a script has millions of tokens, and a tuple is
     created four times as fast.
@@ -52,7 +52,7 @@ class Token(NamedTuple):
 
 
 class Reading(Enum):
-    """The way in which a script is read: strictly, or as found."""
+    """How a script is read: strictly, or as found."""
 
     STRICT = "strict"
     AS_FOUND = "as_found"

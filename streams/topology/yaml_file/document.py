@@ -55,7 +55,7 @@ class ScriptName:
 class Document:
     """The content of the file; ``scripts`` are still to be applied, per instance and in order.
 
-    ``readings``: the way in which an instance's scripts are read. ``snapshots``: the snapshots that
+    ``readings``: how an instance's scripts are read. ``snapshots``: the snapshots that
     come before the scripts.
     """
 
