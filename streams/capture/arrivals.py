@@ -36,7 +36,7 @@ class Arrived(NamedTuple):
 
 
 class CopyEvent(NamedTuple):
-    """An event about a copy; ``at`` is in epoch milliseconds, ``error`` is an error number."""
+    """An event about a copy; ``at`` is in epoch milliseconds; ``error`` is an error number."""
 
     conversation: str
     what: CopyOutcome

@@ -41,7 +41,7 @@ class CaptureFolder:
 
     ``resume``: continue after a previous writer at the offsets in ``positions``. As a context
     manager, it completes the capture unless an exception occurs; complete parts are kept.
-    ``recording`` is written to the manifest, ``codec`` is the compression of parts. Raises
+    ``recording`` is written to the manifest; ``codec`` is the compression of parts. Raises
     UsageError for a folder that is not empty or not writable; InputError for an unreadable
     manifest.
     """

@@ -23,7 +23,7 @@ _REMEMBERED = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Restatement:
-    """The way in which a job repeats statements; ``new``: with new dialog ids.
+    """How a job repeats statements; ``new``: with new dialog ids.
 
     The ids are derived from the job, the loop (from 0) and the old ids, so that a resumed job
     creates the same ids.

@@ -28,7 +28,7 @@ class ForeignRow(NamedTuple):
 
 
 class ForeignStatement(NamedTuple):
-    """A statement; ``at`` is in epoch milliseconds, ``rank`` orders statements with the same time.
+    """A statement; ``at`` is in epoch milliseconds; ``rank`` orders statements with the same time.
 
     ``sequence`` is the message's number in its direction, if known.
     """
