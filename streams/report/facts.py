@@ -103,7 +103,7 @@ class Side:
 
 
 class Ending(Enum):
-    """The way in which an application has ended its side, as seen by its endpoint."""
+    """How an application has ended its side, as seen by its endpoint."""
 
     PLAIN = "END CONVERSATION"
     WITH_ERROR = "END CONVERSATION WITH ERROR"

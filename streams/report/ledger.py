@@ -40,7 +40,7 @@ class Fault(Enum):
 class Ledger:
     """The account; ``balanced`` is the verdict "nothing lost".
 
-    ``exceptions`` contains the listed violations (:meth:`plus`), ``faults`` counts all of them.
+    ``exceptions`` contains the listed violations (:meth:`plus`); ``faults`` counts all of them.
     ``unsaid`` counts messages that were delivered but whose commands were trimmed.
     """
 
