@@ -51,7 +51,7 @@ class CopiedMessage:
     """A message of which several copies reached an endpoint, all within the horizon.
 
     ``copies`` arrived from ``first_at`` to ``last_at``, ``delivered`` of them into a queue (at
-    ``places``: ``instance/database``), the other copies were removed. The other fields are the
+    ``places``: ``instance/database``); the other copies were removed. The other fields are the
     numbers of duplicates by cause (see :class:`streams.store.Cause`).
     """
 

@@ -33,7 +33,7 @@ class LatencyWindow:
 
     ``leg`` 0 is the whole path, from the application's command to the queue. Leg 1 is from the
     command to the first visit (``leg_from`` is empty), leg n from visit n - 1 to visit n; the legs
-    of a message add up to its leg 0. ``target`` is ``instance/database``, ``path`` is like
+    of a message add up to its leg 0. ``target`` is ``instance/database``; ``path`` is like
     ``ServerA>GatewayA>ServerB/DatabaseB`` with ``hops`` 2. ``attempts`` counts the transmissions
     before those that arrived. Percentiles interpolate linearly between ranks.
     """
