@@ -58,7 +58,7 @@ class Replication:
         return Replicas(count, in_sync)
 
     def warning(self, brokers: int) -> str:
-        """Return why ``auto`` is not safe on so few brokers; "" if ``auto`` is safe or not used."""
+        """Return why ``auto`` is unsafe on so few brokers, or "" if it is safe or not used."""
         if self.text != _BY_SIZE or brokers >= _ENOUGH:
             return ""
         return (
