@@ -26,7 +26,7 @@ week.
 class Estate:
     """A topology at an instant (``now``, epoch seconds); each service's network is created once.
 
-    ``soon``: the number of seconds before its expiry from which an object is about to expire.
+    ``soon``: an object counts as about to expire if it expires within this many seconds.
     """
 
     topology: Topology

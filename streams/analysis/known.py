@@ -42,7 +42,7 @@ class Known:
 
 
 def folded(name: str) -> str:
-    """Return the common form of names that differ by case, blanks or Unicode form (1.2)."""
+    """Return the common form of names that differ in case, blanks or Unicode form (1.2)."""
     return unicodedata.normalize("NFKC", name).strip().casefold()
 
 

@@ -42,7 +42,7 @@ def captured(estate: Estate) -> Iterator[Finding]:
 
 
 def _away(plan: Plan) -> Decision | None:
-    """Return a decision to send messages on, if no dialog is delivered here."""
+    """Return a decision to forward messages elsewhere, if no dialog is delivered here."""
     found = list(_decisions(plan))
     if any(decision.verdict is Verdict.DELIVER for decision in found):
         return None
@@ -103,7 +103,7 @@ def _why_idle(estate: Estate, at: Home, route: Route) -> str:
         if [_outcome(d) for d in _decisions(before)] != [_outcome(d) for d in _decisions(after)]:
             return ""
         steps |= {decision.step for decision in _decisions(after)}
-    # If the service is also a target, it proves little that replies find their return path.
+    # If the service is also a target, a return path for replies proves little.
     steps = steps - {"REPLY"} or steps
     return "; ".join(_WHY[step] for step in sorted(steps & set(_WHY)))
 

@@ -103,8 +103,7 @@ def why_not(failure: Failure) -> str:
     return f"{end.disposition.value} at {end.at}{number}"
 
 
-# --- TA-36, TA-38: acknowledgements that do come back
-# ------------------------------------------------------------
+# --- TA-36, TA-38: acknowledgements that do come back --------------------------------------------
 
 
 def asymmetric(estate: Estate) -> Iterable[Finding]:

@@ -58,7 +58,7 @@ def _spread(estate: Estate, at: Home, services: list[str]) -> Finding:
 
 
 def _relates(at: Home, services: list[str]) -> bool:
-    """Return whether code of the database puts dialogs with one of the services into groups."""
+    """Return whether code in the database puts dialogs with one of the services into groups."""
     begins = (b for p in at.database.procedures.values() for b in p.begins)
     return any(begin.related and begin.to in (None, *services) for begin in begins)
 

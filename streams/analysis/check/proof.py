@@ -74,8 +74,7 @@ def id_unstated(instance: Instance, database: Database) -> bool:
     return from_script and database.broker_id == default_broker_id(instance.name, database.name)
 
 
-# --- Evidence of a failure
-# --------------------------------------------------------------------------------
+# --- Evidence of a failure -----------------------------------------------------------------------
 
 
 def evidence(estate: Estate, trouble: Trouble) -> dict[str, Any]:

@@ -81,8 +81,7 @@ class Case:
         """Return whether the sender's routes are in the snapshot."""
         return "routes" not in self.live.missing
 
-    # --- What the routing core decides now
-    # ----------------------------------------------------------
+    # --- What the routing core decides now -------------------------------------------------------
 
     @cached_property
     def explanation(self) -> Explanation:
@@ -179,8 +178,7 @@ class Case:
         at = (ending.instance, ending.database)
         return ending.delivered and at == (self.instance.name, self.database.name)
 
-    # --- Other places that have the dialog
-    # ------------------------------------------------------------
+    # --- Other places that have the dialog -------------------------------------------------------
 
     @property
     def next_hop(self) -> Instance | None:

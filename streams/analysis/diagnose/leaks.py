@@ -21,7 +21,7 @@ _OLDEST = 30 * 365 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An endpoint with the facts that the snapshot has about it.
+    """An endpoint with the facts about it in the snapshot.
 
     ``far``: the database of the other side, if it is in the snapshot; ``peer``: the endpoint of the
     other side. ``pending``: messages of this endpoint in the transmission queue.
@@ -36,7 +36,7 @@ class Side:
 
     @property
     def age(self) -> float | None:
-        """Return the endpoint's age in seconds, if its begin follows from the default lifetime."""
+        """Return the endpoint's age in seconds, if its start follows from the default lifetime."""
         if self.endpoint.expires is None or self.taken_at is None:
             return None
         age = self.taken_at - (self.endpoint.expires - LIFETIME_MAX)

@@ -162,7 +162,7 @@ class Course:
 
 
 def _edges(leg: str, graph: PathGraph, good: Callable[[Ending], bool]) -> Iterator[Edge]:
-    """Yield the edges of all paths that end well."""
+    """Yield the edges of all successful paths."""
     for key in _walked(graph, partial(_leads_to, graph, good)):
         for move in graph.moves(key):
             if move.following is not None and _leads_to(graph, good, move.following):

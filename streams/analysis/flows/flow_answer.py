@@ -94,8 +94,7 @@ def _index(estate: Estate) -> RouteIndex:
     return RouteIndex(estate.topology, estate.now)
 
 
-# --- Outbound
-# ---------------------------------------------------------------------------------------
+# --- Outbound ------------------------------------------------------------------------------------
 
 
 def _forths(_: Estate) -> dict[tuple[str, str, str, str | None], Forth]:

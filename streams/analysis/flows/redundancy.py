@@ -164,8 +164,7 @@ def _take(
         place, before = before, came[before]
 
 
-# --- Instances and routes that all paths use
-# -------------------------------------------------------------------------
+# --- Instances and routes that all paths use -----------------------------------------------------
 
 
 def _shared_instances(links: dict[str, set[str]], start: str, targets: set[str]) -> tuple[str, ...]:

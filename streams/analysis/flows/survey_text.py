@@ -58,8 +58,7 @@ def _only_a_run(what: str, begins: Sequence[Unsettled]) -> list[str]:
     return wrapped(text, "", "  ")
 
 
-# --- Flows and the databases that they reach
-# ----------------------------------------------------------------------------
+# --- Flows and the databases that they reach -----------------------------------------------------
 
 
 def _blocks(answers: Iterable[FlowAnswer]) -> Iterator[str]:
@@ -115,8 +114,7 @@ def _redundancy(answer: FlowAnswer, reached: Reached) -> str:
     return counted(found.disjoint, "independent path") if found.between else "directly"
 
 
-# --- Single points of failure, and unused routes
-# ----------------------------------------------------------
+# --- Single points of failure, and unused routes -------------------------------------------------
 
 
 def _points(points: Sequence[SinglePoint]) -> Iterator[str]:

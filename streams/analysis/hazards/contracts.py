@@ -94,8 +94,7 @@ def incomplete_service(at: Home, service: Service) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-# --- Between two databases
-# ---------------------------------------------------------------------------------
+# --- Between two databases -----------------------------------------------------------------------
 
 
 def _unusable(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ single backward search covers all databases at once, regardless of cycles.
 
 There are three different searches for return paths. This one finds whether any path arrives, from
 hundreds of databases; ``flows.flow_answer`` also finds the paths that fail and the instances
-between; ``diff.course`` counts the paths. In all three searches, :meth:`Ending.is_home` decides
+in between; ``diff.course`` counts the paths. In all three searches, :meth:`Ending.is_home` decides
 whether an acknowledgement has arrived, and :class:`Network` decides which steps follow a state.
 """
 
