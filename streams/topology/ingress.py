@@ -114,8 +114,7 @@ class _Border:
             else _sorted(claims.broker_ids),
         )
 
-    # --- routes of other clusters
-    # ------------------------------------------------------------------------
+    # --- routes of other clusters ----------------------------------------------------------------
 
     def _read_routes(self) -> None:
         for name, instance in self._far.items():

@@ -61,7 +61,7 @@ class Instance:
 
     ``stated_address`` is the explicit address, if any; see :attr:`address`.
 
-    ``partitions``: the number of partitions in Kafka of the topics with its dialogs.
+    ``partitions``: the number of Kafka partitions of the topics with its dialogs.
     """
 
     name: str

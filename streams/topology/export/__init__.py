@@ -1,6 +1,6 @@
-"""Export a topology as T-SQL that a server accepts, and that imports to the same topology.
+"""Export a topology as T-SQL that a server accepts, and that imports as the same topology.
 
-For everything that T-SQL cannot express, there is a comment at its place and a :class:`LeftOut`; an
+For everything that T-SQL cannot express, there is a comment in its place and a :class:`LeftOut`; an
 exported folder has the missing part in its ``topology.yaml``.
 """
 

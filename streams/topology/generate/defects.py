@@ -95,8 +95,7 @@ def _touched(flow: Flow) -> set[str]:
     return {flow.sender.table[0], *homes, *(flow.tiers[-1] if flow.tiers else ())}
 
 
-# --- Flows that a defect fits
-# ---------------------------------------------------------------------------------
+# --- Flows that a defect fits --------------------------------------------------------------------
 
 
 def _direct(flow: Flow) -> bool:

@@ -125,8 +125,7 @@ class _Growth:
         self._known.add((flow.sender.table, flow.offer.service))
         self._offers = max(self._offers, flow.offer.number)
 
-    # --- The services of an application
-    # ------------------------------------------------------------
+    # --- The services of an application ----------------------------------------------------------
 
     def _offer(self, region: int) -> Offer:
         """Return a recently used service or a new one, at random; most are in the region."""

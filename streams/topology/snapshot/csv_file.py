@@ -80,7 +80,7 @@ def _rows(path: Path, view: str, into: Rows) -> Iterator[RawRow]:
 
 
 def _delimiter(header: str, known: set[str]) -> str:
-    """Return the delimiter that splits the header into the most known columns."""
+    """Return the delimiter that finds the largest number of known columns in the header."""
 
     def found(delimiter: str) -> int:
         words = (word.strip().strip('"').casefold() for word in header.split(delimiter))

@@ -126,7 +126,7 @@ def _twice(name: str, source: Path) -> Finding:
 
 
 def sources_at(path: Path) -> tuple[Path, ...]:
-    """Return the documents and the folders of CSVs at a path or directly below.
+    """Return the documents and the folders of CSVs at a path or directly below it.
 
     Each document or folder is the snapshot of one instance.
     """

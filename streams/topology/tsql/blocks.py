@@ -96,7 +96,7 @@ class Blocks:
         return [*(self.outer.all_frames() if self.outer else ()), *self.frames]
 
     def dead(self) -> str:
-        """Return the reason for not applying statements here: CATCH, or ELSE after an applied branch."""
+        """Return why statements here are not applied: CATCH, or ELSE after an applied branch."""
         for frame in self.all_frames():
             if frame.form is Form.CATCH:
                 return "CATCH"

@@ -19,7 +19,7 @@ SYSTEM_DATABASES = frozenset({"master", "model", "tempdb"})
 class Script:
     """The state of the script: its instance, its current database, and the time.
 
-    ``guarded``: the statement is under a condition, so that a missing effect is not reported.
+    ``guarded``: the statement is under a condition, so a missing effect is not reported.
     ``effect``: whether the statement has had an effect.
     """
 

@@ -36,7 +36,7 @@ from streams.topology.tsql.tokens import Reading, Token, TokenType
 
 Item = Step | Skipped | Misread
 _TWO_WORDS = frozenset({"ALTER", "BEGIN", "CREATE", "DROP", "END", "GET", "MOVE"})
-_DEEPEST_TEXT = 32  # the engine's limit of nesting
+_DEEPEST_TEXT = 32  # the engine's nesting limit
 
 
 def statements(lexer: Lexer, outer: Walker | None = None) -> Iterator[Item]:
@@ -208,7 +208,7 @@ class Walker:
         assign(cursor.variables, cursor.tokens[start:end])
 
     def _text(self, found: Execution) -> Iterator[Item]:
-        """Read the statements of a string as if they stood in the place of the EXECUTE."""
+        """Read the statements of a string as if they were written in place of the EXECUTE."""
         assert found.text is not None and found.place is not None
         place = found.place
         source = Source(self.cursor.file, place.line, place.column)
