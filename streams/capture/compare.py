@@ -113,7 +113,7 @@ class Comparison:
 
     @property
     def differences(self) -> int:
-        """Return the number of messages with a different outcome than in the original run."""
+        """Return the number of messages whose outcome differs from the original run."""
         return sum(self.outcomes.get(name, 0) for name in ("moves", "way", "stops", "begins"))
 
     @property

@@ -96,7 +96,7 @@ class Job:
     position, and must not change when the job is resumed; ``now`` is in epoch milliseconds. An
     existing job is resumed; ``standing`` is its progress. Raises UsageError if the name belongs to
     another plan, and SurroundingsError if Kafka does not respond or has lost the progress. A loss
-    is only detected for jobs with an ``instance``, to which ``anchor`` belongs.
+    is detected only for jobs with an ``instance``, to which ``anchor`` belongs.
     """
 
     def __init__(

@@ -91,7 +91,7 @@ def _line(chance: Chance, ordinal: int) -> str:
     text, cents = chance.pick(_GOODS)
     article = 1_000_000 + chance.below(9_000_000)
     quantity = 1 + int(chance.heavy())
-    cents -= cents * chance.below(4) // 20  # a rebate of 0, 5, 10 or 15 %
+    cents -= cents * chance.below(4) // 20  # a discount of 0, 5, 10 or 15 %
     return (
         f'<Line n="{ordinal}"><Article number="{article}">{escape(text)}</Article>'
         f"<Quantity>{quantity}</Quantity><Price>{cents // 100}.{cents % 100:02d}</Price></Line>"

@@ -153,7 +153,7 @@ def begin(
 
 
 def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bool) -> Recording:
-    """Return the recording with which an interrupted or followed recording continues.
+    """Return the recording that continues an interrupted or followed recording.
 
     ``wanted`` is the recording that the command would start now. Raises UsageError if it differs
     from the interrupted recording, or if topics were recreated.

@@ -1,4 +1,4 @@
-"""Predict which statements of a replay will be rejected by endpoint workers, by error number.
+"""Predict which statements of a replay the endpoint workers will reject, by error number.
 
 The code of the endpoint worker decides (:mod:`streams.node.endpoint`), with the catalog of the
 target topology. Each dialog's first message arrives immediately in the databases to which the

@@ -61,8 +61,7 @@ def assemble(
     yield from _Writer(staging, between, home_of, topics, report).records()
 
 
-# --- Merging in the database
-# -----------------------------------------------------------------------------
+# --- Merging in the database ---------------------------------------------------------------------
 
 
 def _unite(staging: Staging, between: Between) -> None:
@@ -154,8 +153,7 @@ def _name_types(staging: Staging) -> None:
     )
 
 
-# --- Reading from the database
-# -----------------------------------------------------------------------------------
+# --- Reading from the database -------------------------------------------------------------------
 
 _ALL = """
 SELECT a.at, a.n, a.conversation, a.initiator, a.kind, a.instance, a.database, a.type, a.body,

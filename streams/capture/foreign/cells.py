@@ -54,7 +54,7 @@ def small(raw: Any) -> int | None:
 
 
 def flag(raw: Any) -> bool | None:
-    """Return a bit: 0, 1, true, false, or a role, ``Initiator`` and ``Target``."""
+    """Return a bit: 0, 1, true, false, or a role, ``Initiator`` or ``Target``."""
     word = str(raw).strip().casefold() if raw is not None else ""
     return True if word in _TRUE else False if word in _FALSE else None
 

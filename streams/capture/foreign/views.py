@@ -18,7 +18,7 @@ from streams.protocol.frames import END_DIALOG, ERROR
 
 
 class ViewKind(Enum):
-    """The view of which a table is a dump."""
+    """The view that was dumped as a table."""
 
     ENDPOINTS = "sys.conversation_endpoints"
     TRANSMISSION_QUEUE = "sys.transmission_queue"
