@@ -216,7 +216,7 @@ class _Direction:
 
 
 def _target(side: Side | None, arrived: Sequence[Delivered]) -> str | None:
-    """Return the locked target, or if unknown, the target with the most messages."""
+    """Return the locked target or, if it is unknown, the target with the most messages."""
     if side is not None and side.peer is not None:
         return side.peer
     counts = Counter(sorted(d.place for d in arrived))

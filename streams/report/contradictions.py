@@ -63,7 +63,7 @@ class Evidence:
     def _counted(
         self, sender: Sender, sends: Sequence[Sent], ends: Sequence[Ended], refused: set[bytes]
     ) -> set[bytes]:
-        """Return which refused statements have a number, judged by state and later messages."""
+        """Return the refused statements that have a number, judged by state and later messages."""
         is_whole = sender[0] in self.whole
         between = list(_between(sends, refused, self.numbers, is_whole=is_whole))
         if not is_whole or sender not in self.sent:

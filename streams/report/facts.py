@@ -87,7 +87,7 @@ class Side:
         return self.discarded_from is not None and sequence >= self.discarded_from
 
     def accepts(self, sequence: int) -> bool:
-        """Tell by its number whether a message of the other side is meant for the queue."""
+        """Return whether, by its number, a message of the other side is meant for the queue."""
         return self.deaf_from is None or sequence < self.deaf_from
 
     def has_shown(self, sequence: int) -> bool:
