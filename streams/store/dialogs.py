@@ -72,7 +72,7 @@ class DialogCounts:
 
 @dataclass(frozen=True, slots=True)
 class LockTime:
-    """The time for which initiators locked in a window had waited for the lock, in milliseconds."""
+    """Milliseconds that initiators had waited for the lock when they were locked in a window."""
 
     count: int
     mean: float
@@ -192,7 +192,7 @@ def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
 
 
 def lock_time(store: Store, start: int, end: int) -> LockTime:
-    """Return the time for which initiators locked in a window had waited for the lock."""
+    """Return how long initiators that were locked in a window had waited for the lock."""
     took = _D.locked_at - _D.begun_at
     mean = sa.func.avg(took)
     figures = (sa.func.count().label("count"), mean.label("mean"), sa.func.max(took).label("max"))

@@ -25,7 +25,7 @@ def merged(histograms: Iterable[Iterable[tuple[float, int]]]) -> Histogram:
 
 
 def percentile(histogram: Histogram, share: float) -> float:
-    """Return the value below which ``share`` (0 to 1) of all values lie, linear between ranks.
+    """Return the value below which ``share`` (0 to 1) of all values lie, interpolated linearly.
 
     The definition is that of Spark's ``percentile``. Raises ValueError for an empty histogram.
     """

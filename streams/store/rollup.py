@@ -32,7 +32,7 @@ Columns = sa.sql.base.ReadOnlyColumnCollection[str, sa.Column[Any]]
 Condition = Callable[[Columns], sa.ColumnElement[bool]]
 AnyLatency = TypeVar("AnyLatency", LatencyWindow, LatencyStretch)
 
-_SETTLED = 15 * 60_000  # a window may still grow while the watermark has not passed it
+_SETTLED = 15 * 60_000  # a window may grow until the watermark has passed it
 _OWN = frozenset({"count", "attempts", "min", "max", "p50", "p95", "p99", "histogram"})
 _GROUP = tuple(
     field.name

@@ -65,7 +65,7 @@ class Situation:
         return count_dialogs(self._store, now, start, end)
 
     def lock_time(self, start: int, end: int) -> LockTime:
-        """Return the time for which initiators locked in a window had waited for the lock."""
+        """Return how long initiators that were locked in a window had waited for the lock."""
         return lock_time(self._store, start, end)
 
     def troubles(self, conversation: str | None = None, *, since: int = 0) -> tuple[Trouble, ...]:
