@@ -244,5 +244,5 @@ _TEXTS: dict[int, str] = {
 
 
 def text_of(number: int) -> str:
-    """Return Hopline's text for a number, or a neutral one."""
+    """Return Hopline's text for a number, or a neutral text."""
     return _TEXTS.get(int(number), f"SQL Server error {int(number)}")
