@@ -6,9 +6,10 @@ outbox; ``endpoint`` accepts it and writes it into ``out``; ``forwarder`` forwar
 packages, and neither imports the other.
 
 Both packages share these modules: ``control`` has the catalog and Kafka's time, and reads and
-writes heartbeats. ``slot`` is a worker's name across restarts, ``ownership`` a worker's right to
-work for a mirrored pair. ``room`` passes records to Kafka's client, ``record_errors`` tells the
-errors that a record causes from all others, and ``event_counts`` has a worker's counters.
+writes heartbeats. ``slot`` is a worker's name across restarts, and ``ownership`` is a worker's
+right to work for a mirrored pair. ``room`` passes records to Kafka's client, ``record_errors``
+separates errors that a record causes from all others, and ``event_counts`` contains a worker's
+counters.
 
 The modules around them: ``process`` starts and stops workers, and trims topics; ``collector`` tunes
 the garbage collector, ``working`` names the worker in log lines, ``pulse`` detects hanging threads.

@@ -1,6 +1,6 @@
 """Counters of workers, updated per transaction and statistics report, not per record.
 
-One thread writes the figures and another reads them. Each figure is replaced as a whole, and the
+One thread writes the figures and another reads them. Each figure is replaced as a whole; the
 figures need not be consistent with each other.
 """
 

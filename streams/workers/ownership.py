@@ -1,7 +1,7 @@
-"""When a worker is active: for its instance always, for a mirrored pair only as principal.
+"""Decide when a worker is active: always for its instance, for a mirrored pair only as principal.
 
-The catalog has the principal of a pair (its role, with an epoch). A worker for a pair waits until
-its instance is the principal, and stops when the instance loses the role.
+The catalog states the principal of a pair (its role, with an epoch). A worker for a pair waits
+until its instance is the principal, and stops when the instance loses the role.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class PairOwnership:
 
     @property
     def may_go(self) -> bool:
-        """Return whether the right may be lost at any moment, as it may for a pair."""
+        """Return whether the right may be lost at any moment, as is the case for a pair."""
         return self._pair is not None
 
     @property

@@ -1,4 +1,4 @@
-"""Which errors a record causes: the record is reported, and the worker goes on without it.
+"""Decide which errors a record causes; such a record is reported, and the worker continues.
 
 Any other error ends the worker. A worker that ended because of a record would read it again after
 every restart, and block all others. A worker that blamed a record for an error of the surroundings

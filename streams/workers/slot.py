@@ -74,7 +74,7 @@ class Slot:
         """Work in the slot and send heartbeats; report leaving when the work is done.
 
         Raises FencedError if another process has taken the slot, or if ``anew`` is false and no
-        process has.
+        other process has taken it.
         """
         control.add_heartbeat(self.heartbeat_name)
         while True:
@@ -102,7 +102,7 @@ class Slot:
 
     @contextmanager
     def _fenced(self) -> Iterator[None]:
-        """Raise FencedError if Kafka's consumer reports that another process has the name."""
+        """Raise FencedError if Kafka's consumer reports that another process uses the name."""
         try:
             yield
         except KafkaException as error:

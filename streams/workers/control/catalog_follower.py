@@ -17,7 +17,7 @@ class CatalogFollower:
     """Follow the catalog; an invalid version leaves the last valid one in place.
 
     One thread reads the catalog; any thread may call the queries. ``view`` is replaced as a whole
-    when a new version is complete. ``announced`` are the headers of heartbeats that list the
+    when a new version is complete. ``announced`` contains the heartbeat headers that list the
     readable schemas. If a version does not match the objects that were read, the catalog is read
     once more from its start. The view stays in use meanwhile, but ``end`` is not reached.
     """
@@ -38,7 +38,7 @@ class CatalogFollower:
 
     @property
     def instances(self) -> Collection[str]:
-        """Return the names of the instances; none without a view."""
+        """Return the names of the instances, or no names if there is no view."""
         return () if self.view is None else self.view.instances
 
     @property
@@ -48,11 +48,11 @@ class CatalogFollower:
 
     @property
     def homes(self) -> int:
-        """Return the number of instances and mirrored databases; 0 without a view."""
+        """Return the number of instances and mirrored databases, or 0 if there is no view."""
         return 0 if self.view is None else len(self.view.instances) + len(self.view.mirrors)
 
     def has(self, key: str) -> bool:
-        """Return whether the catalog has an object."""
+        """Return whether the catalog contains an object."""
         return key in self._state.objects
 
     def read(self, message: Message) -> bool:
@@ -70,7 +70,7 @@ class CatalogFollower:
         return is_new
 
     def begins_again(self) -> bool:
-        """Return whether the next records must be those from the catalog's start."""
+        """Return whether reading must continue from the start of the catalog."""
         begins, self._must_begin_again = self._must_begin_again and self._state.is_doubtful, False
         if begins:
             log.warning("%s; the catalog is read again from its start", self.error)

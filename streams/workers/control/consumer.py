@@ -96,7 +96,7 @@ class ControlConsumer:
 
 
 def _recent(newest: Message) -> float:
-    """Return the seconds by which a live name's last heartbeat may be older than the newest one."""
+    """Return by how many seconds a live name's last heartbeat may be older than the newest one."""
     try:
         return _RECENT * period_in(decode_presence(newest.value()))
     except MalformedError:

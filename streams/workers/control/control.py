@@ -1,4 +1,4 @@
-"""The thread that keeps catalog, heartbeats and Kafka's clock for all workers of a process."""
+"""The thread that maintains the catalog, heartbeats and Kafka's clock for a process's workers."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Control:
         return self._catalog.error
 
     def failures(self) -> Iterator[str]:
-        """Yield the reasons why the catalog is no longer read, or its newest version not used."""
+        """Yield the reasons why the catalog is not read, or why its newest version is not used."""
         if self._failure is not None:
             yield f"The catalog is no longer read: {self._failure!r}."
         if self.error:
@@ -121,7 +121,7 @@ class Control:
         return self._ready.is_set()
 
     def has(self, key: str) -> bool:
-        """Return whether the catalog has an object."""
+        """Return whether the catalog contains an object."""
         return self._catalog.has(key)
 
     def catch_up(self, since: float) -> None:
@@ -151,7 +151,7 @@ class Control:
         self._woken.set()
 
     def end_heartbeat(self, name: str) -> None:
-        """Write a final heartbeat under a name, which reports that the name's worker has left."""
+        """Write a final heartbeat under a name, to report that the name's worker has left."""
         self._schedule.leave(name)
         self._woken.set()
 
@@ -163,7 +163,7 @@ class Control:
         self._presence_end.wait(since)
 
     def slot_owners(self, *slots: str) -> SlotOwners:
-        """Return the slot owners by their heartbeats; also follow ``slots`` from now on."""
+        """Return the slot owners known from heartbeats; from now on, also follow ``slots``."""
         return self._heartbeats.slot_owners(*slots)
 
     def now(self) -> int:
@@ -171,10 +171,10 @@ class Control:
         return self._clock.now(time.monotonic())
 
     def confirm_time(self) -> None:
-        """Return when Kafka's time is known by a heartbeat that was written after this call.
+        """Return when Kafka's time is known from a heartbeat that was written after this call.
 
-        Before that, it may lack a suspension, in which the machine's monotonic clock stands still.
-        Raises SurroundingsError if Kafka does not respond.
+        Before that, the time may omit a suspension, during which the machine's monotonic clock
+        stops. Raises SurroundingsError if Kafka does not respond.
         """
         since = time.monotonic()
         self._schedule.hurry()
@@ -238,7 +238,7 @@ class Control:
         self._writer.write(name, count, self._schedule.period, *known)
 
     def _pause(self) -> None:
-        """Let heartbeats accumulate, unless a thread waits or a heartbeat of ours is due."""
+        """Let heartbeats accumulate, unless a thread waits or one of our own heartbeats is due."""
         awaited = self._catalog_end.awaited.is_set() or self._presence_end.awaited.is_set()
         if not awaited:
             now = time.monotonic()
@@ -284,7 +284,7 @@ class Control:
         return at_end
 
     def _end(self, position: int, *, is_catalog: bool) -> None:
-        """Process the event that reading has reached the end of ``catalog`` or ``presence``."""
+        """Handle reaching the end of ``catalog`` or ``presence``."""
         if not is_catalog:
             self._consumer.presence = max(self._consumer.presence, position)
             self._heartbeats.end_read(time.monotonic())

@@ -29,7 +29,7 @@ it, a process that serves a thousand instances would write all its heartbeats in
 
 
 class HeartbeatWriter:
-    """Write the heartbeats of the process with this ``replica``; ``clock`` is Kafka's."""
+    """Write the heartbeats of the process with this ``replica``; ``clock`` is Kafka's clock."""
 
     def __init__(self, cluster: Cluster, replica: str, clock: KafkaClock) -> None:
         self._topic, self._replica, self._clock = cluster.topics.presence, replica, clock
@@ -53,7 +53,7 @@ class HeartbeatWriter:
     ) -> None:
         """Write one heartbeat, without claims and admissions if there is no ``catalog``.
 
-        The catalog may contain anything, so what does not fit into a heartbeat is left out.
+        The catalog may contain anything, so entries that do not fit into a heartbeat are left out.
         """
         headers, claims = {**announced}, claims_of(catalog, name)
         entrances = catalog.ingress.get(name) if catalog is not None else None
@@ -109,7 +109,8 @@ class HeartbeatWriter:
     def demand_acknowledged(self, since: float, within: float, stop: threading.Event) -> None:
         """Return when a heartbeat that was written after ``since`` is acknowledged.
 
-        For other threads than the writing one. Raises SurroundingsError after ``within`` seconds.
+        Only for threads other than the writing thread. Raises SurroundingsError after ``within``
+        seconds.
         """
         while self._acknowledged < since:
             if time.monotonic() - since > within or stop.wait(_LOOK):
@@ -118,7 +119,7 @@ class HeartbeatWriter:
                 )
 
     def close(self) -> None:
-        """Wait a second for unacknowledged heartbeats."""
+        """Wait one second for unacknowledged heartbeats."""
         self.producer.flush(1)
 
     def _delivered(self, written: float, error: KafkaError | None, message: Message) -> None:

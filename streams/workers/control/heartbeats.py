@@ -159,7 +159,7 @@ class Heartbeats:
         return key in self._followed or key in self._instances
 
     def time(self, newest: Message, now: float) -> None:
-        """Learn Kafka's clock from the last record."""
+        """Update Kafka's clock from the last record."""
         self._clock.seen(appended(newest), now)
         self._slot_owners.time(appended(newest))
 
@@ -172,9 +172,9 @@ class Heartbeats:
     def pause(self, now: float, period: float) -> float:
         """Return the seconds to wait before the next fetch. Call this when all records are read.
 
-        A fetch takes many times the CPU time of a heartbeat, so a fetch should return several.
-        ``period``: seconds between two heartbeats of this process. Sets ``are_many`` if there is a
-        pause.
+        A fetch takes many times the CPU time of a heartbeat, so each fetch should return several
+        heartbeats. ``period``: seconds between two heartbeats of this process. Sets ``are_many`` if
+        there is a pause.
         """
         if self._window_at is None:  # the backlog does not count towards the rate
             self._window_at, self._in_window = now, 0
@@ -210,7 +210,7 @@ class Heartbeats:
         return self._period
 
     def slot_owners(self, *slots: str) -> SlotOwners:
-        """Return the known slot owners; also follow ``slots`` from now on."""
+        """Return the known slot owners; from now on, also follow ``slots``."""
         for slot in slots:
             self.follow(slot)
         return self._slot_owners

@@ -1,8 +1,8 @@
 """The other Kafka clusters into which a process's forwarders write, and their heartbeats.
 
 Each cluster has its own credentials; the credentials of the local cluster are never sent to
-another. Workers read ``presence`` of the other cluster, which also has that cluster's clock and
-readable schemas, and write to the topic that a neighbour reads for this cluster.
+another. Workers read ``presence`` of the other cluster, which also provides that cluster's clock
+and readable schemas. They write to the topic that a neighbour reads for this cluster.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class RemoteClusters:
     def follow(self, catalog: CatalogView) -> None:
         """Watch exactly the clusters in which a catalog version has neighbours.
 
-        A wrongly configured cluster is reported and left out; its neighbours are then unreachable,
-        but all others are served.
+        A misconfigured cluster is reported and left out; its neighbours are then unreachable, but
+        all others are served.
         """
         wanted, errors = self._wanted(catalog)
         for name, watch in list(self._watches.items()):

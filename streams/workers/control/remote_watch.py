@@ -48,9 +48,9 @@ _RETRY = 5.0
 class RemoteWatch:
     """A thread that reads the heartbeats of ``neighbours`` in another cluster.
 
-    Heartbeats of others are dropped, because anyone there may use any number of names. ``failure``:
-    why nothing is read at present, as a sentence; empty if no error has occurred since the last
-    record. Neighbours then count as silent, and their messages are buffered.
+    All other heartbeats are dropped, because any client there may use any number of names.
+    ``failure``: why nothing is read at present, as a sentence; empty if no error has occurred since
+    the last record. Neighbours then count as silent, and their messages are buffered.
     """
 
     def __init__(self, name: str, cluster: Cluster, neighbours: Collection[str]) -> None:

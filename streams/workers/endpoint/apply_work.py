@@ -54,7 +54,7 @@ class Applied:
 
 
 class WorkApplier:
-    """Apply work by an ``intake``; a statement that cannot be decoded yet is ``held_back``."""
+    """Apply work through an ``intake``; a statement that cannot be decoded yet is ``held_back``."""
 
     def __init__(
         self,

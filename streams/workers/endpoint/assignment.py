@@ -108,8 +108,8 @@ class Assignment:
     def know_progress(self, now: int) -> None:
         """Read the forwarder's offset in ``out``, and the worker's in ``in``.
 
-        Only needed if a timer is due: retries depend on the offset in ``out``, and the removal of
-        keys on the offset in ``in``.
+        This is only needed if a timer is due: retries depend on the offset in ``out``, and the
+        removal of keys on the offset in ``in``.
         """
         clock = time.monotonic()
         due = [p for p in self.owned.values() if p.has_due(now) and clock >= p.progress_at]

@@ -11,8 +11,8 @@ class Completeness:
     """Whether one reader may have missed a deletion; times are Kafka's, in epoch milliseconds.
 
     Reading begins at ``at``. Afterwards, at most ``limit`` milliseconds may pass between two
-    moments of which the reader knows that it has read everything that was written before. A clock
-    that does not notice a suspension delays the answer until the clock is right again.
+    moments at which the reader is known to have read everything written before them. A clock that
+    does not notice a suspension delays the answer until the clock is right again.
     """
 
     def __init__(self, at: int, limit: int) -> None:
@@ -21,12 +21,12 @@ class Completeness:
         self._mark: tuple[int, int] | None = None
 
     def ends(self, end: int, at: int) -> None:
-        """Note that everything that was written before ``at`` is below the offset ``end``."""
+        """Record that everything that was written before ``at`` is below the offset ``end``."""
         if self._mark is None:  # on a busy topic, a later end would never be reached
             self._mark = end, at
 
     def reaches(self, position: int, at: int) -> None:
-        """Note that everything below ``position`` has been read."""
+        """Record that everything below ``position`` has been read."""
         if self._mark is not None and position >= self._mark[0] and not self.is_doubtful(at):
             (_, self._through), self._mark = self._mark, None
 

@@ -131,8 +131,8 @@ class Bodies:
 class Intake:
     """Read records of an instance's inputs, which have ``partitions`` partitions each.
 
-    ``catch_up`` returns when every schema announced before a given moment is known. ``skips`` tells
-    whether an operator lets workers skip the record at a place.
+    ``catch_up`` returns when every schema announced before a given moment is known. ``skips``
+    returns whether an operator lets workers skip the record at a place.
     """
 
     inputs: Inputs
@@ -143,8 +143,8 @@ class Intake:
     def read(self, message: Message, read_at: float) -> Input:
         """Decode a record that was read at ``read_at``; return the error if it is malformed.
 
-        Raises HeldBackError for a statement in an unannounced schema, because its application may
-        assume that it was accepted.
+        Raises HeldBackError for a statement in an unannounced schema, because the application may
+        assume that the statement was accepted.
         """
         try:
             try:
@@ -169,7 +169,7 @@ class Intake:
             case None:
                 pass
             case MalformedError():
-                kind = EventKind.CORRUPTED_MESSAGE  # its number is the header's violated rule (4.3)
+                kind = EventKind.CORRUPTED_MESSAGE  # its number identifies the violated rule (4.3)
                 _tell(tx, message, kind, error=read.number, detail=str(read))
             case Command():
                 if tx.command(position, read):
@@ -257,7 +257,7 @@ def _tell(
     """Emit an event about a record, with its coordinates."""
     try:
         conversation = conversation_of(message.key())
-    except Exception:  # an event without it is better than none
+    except Exception:  # an event without the conversation is better than no event
         conversation = None
     tx.emit_event(
         kind,

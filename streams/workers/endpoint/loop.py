@@ -84,7 +84,7 @@ class EndpointLoop:
             # Prefetch for only one transaction, because all topics share a queue in the client,
             # where a flood of frames would delay later statements.
             fetch_message_max_bytes=min(_MOST_FETCHED, tuning.pace.value[0] * _FETCHED),
-            # With a longer wait the client polls less often, but still returns records immediately.
+            # With a longer wait, the client polls less often but still returns records immediately.
             fetch_wait_max_ms=500,
             stats=self._health.report,
             **PROMPT,

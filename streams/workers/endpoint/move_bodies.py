@@ -24,8 +24,8 @@ def move_bodies(
     """Move bodies worth moving in a separate transaction; return ``False`` if it was aborted.
 
     ``young``: the offset in each input at which the records kept for their age begin, if known.
-    Bodies are copied, and the state gets their new offsets; readers skip the copies. Bodies beyond
-    the limit are moved next time.
+    Bodies are copied, and their new offsets are written to the state; readers skip the copies.
+    Bodies beyond the limit are moved next time.
     """
     ends = owned.positions.items()
     old = TrimPoint(*(min(end, young.get((topic, owned.number), 0)) for topic, end in ends))

@@ -40,7 +40,7 @@ _FLUSH = 15.0
 
 
 class Output:
-    """Encode the records of a transaction, partition by partition, and produce them together.
+    """Encode the records of a transaction partition by partition, and produce them together.
 
     ``stop`` ends the wait for space in the client's queue with SurroundingsError. Only the last
     copy has a delivery report; other reports are unnecessary, because a transaction with an

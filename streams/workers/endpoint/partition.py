@@ -17,9 +17,9 @@ from streams.workers.endpoint.inputs import Bodies
 class Work:
     """The work of one transaction: records, then dialogs that are due.
 
-    ``probes`` has dialogs to re-evaluate after a catalog change. ``room`` has dialogs of the
-    backlog that may transmit; with ``opens``, dialogs whose windows the records open may transmit,
-    too.
+    ``probes`` contains dialogs to re-evaluate after a catalog change. ``room`` contains dialogs of
+    the backlog that may transmit. With ``opens``, dialogs whose windows are opened by the records
+    may also transmit.
     """
 
     messages: Sequence[Message] = ()
@@ -30,7 +30,7 @@ class Work:
 
     @property
     def timers(self) -> bool:
-        """Return whether there is other work than records."""
+        """Return whether there is work other than records."""
         return bool(self.due or self.probes)
 
     @property
@@ -93,17 +93,17 @@ class Partition:
     Timers run only after the backlog of ``in`` and ``ack`` at assignment is applied, because a
     dialog must not retry while its acknowledgement is in the backlog. ``backlog`` has the high
     watermarks at assignment; after the last record there may be transaction markers, aborted
-    records, and an open transaction. No position passes these, so a topic that was read to its end
-    (``ends``) counts as applied.
+    records, and an open transaction. The position does not advance past these, so a topic that was
+    read to its end (``ends``) counts as applied.
 
     ``parked`` has dialogs whose timer cannot be applied. The timer would fail again at once, so the
-    dialog waits until a record changes it, the catalog changes, or its lifetime expires (epoch
-    milliseconds; ``None`` if it has expired).
+    dialog waits until a record changes the dialog, the catalog changes, or the dialog's lifetime
+    expires (epoch milliseconds; ``None`` if it has expired).
 
     ``held`` is a statement that cannot be decoded yet; ``in`` and ``ack`` continue meanwhile.
     ``trim_point`` is the trim point of the inputs at the last check. ``mark`` is an end of ``in``
-    with its time; closed keys are removed up to the last mark that was reached. ``reached`` has the
-    end of each topic when the whole topic was applied, including markers.
+    with its time; closed keys are removed up to the last mark that was reached. ``reached``
+    contains the end of each topic at the time when the whole topic was applied, including markers.
     """
 
     number: int
@@ -192,7 +192,7 @@ class Partition:
         return IDLE_POLL if due is None else min(IDLE_POLL, max(POLL, (due - now) / 1000))
 
     def lessen(self, work: Work) -> Work:
-        """Return the reduced work after the allowance was halved; timers become due again."""
+        """Return less work after the allowance was halved; the timers left out become due again."""
         most = self.allowance.records
         self.arm(work.due[most:])
         return replace(work, due=work.due[:most], probes=work.probes[:most], room=work.room[:most])
@@ -213,7 +213,7 @@ class Partition:
         self.pending = [*messages, *self.pending]
 
     def give_back(self, work: Work) -> None:
-        """Give back work that was taken but not begun."""
+        """Give back work that was taken but not started."""
         self.put_back(work.messages)
         self.arm(work.due)
 
@@ -228,7 +228,7 @@ class Partition:
         return due + over
 
     def arm(self, keys: Iterable[DialogKey]) -> None:
-        """Make dialogs due again that were taken but not applied."""
+        """Make dialogs that were taken but not applied due again."""
         for key in keys:
             self.endpoint.arm(key)
 

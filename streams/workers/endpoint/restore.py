@@ -1,8 +1,8 @@
 """Restore a partition's endpoints from the ``dialog`` topic (design rule: restore).
 
-Committed offsets can expire when a group has had no member for a week, so the offsets are also a
-state record, written in the same transaction as all other records; the higher offset is used. The
-end of the state is the *high watermark* at assignment, not the last stable offset: an open
+Committed offsets can expire when a group has had no member for a week. So the offsets are also
+written as a state record, in the same transaction as all other records; the higher offset is used.
+The end of the state is the *high watermark* at assignment, not the last stable offset: an open
 transaction of the previous owner must end before the state is valid.
 """
 
@@ -256,8 +256,8 @@ def lost_bodies(
 ) -> Iterator[str]:
     """Yield, for each log that begins above a body that the state needs, the affected dialogs.
 
-    Checks every dialog that needs a body, as trimming does a little later. Affected dialogs wait
-    individually, and are reported (event 160) when the body is needed; other dialogs continue.
+    This checks every dialog that needs a body, as trimming does a little later. Affected dialogs
+    wait individually, and are reported (event 160) when the body is needed; other dialogs continue.
     """
     endpoint.retention.begin(TrimPoint(*positions))
     while (needed := endpoint.trim_point()) is None:

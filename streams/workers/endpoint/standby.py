@@ -2,8 +2,8 @@
 
 Two processes share a slot. The stand-by reads the state of all partitions continuously until the
 slot's name sends no heartbeats. Then the stand-by takes the slot. Its transactional id fences a
-worker that is still alive and aborts the worker's open transaction, and as the same static member
-it gets the same partitions at once. Then only the newest records remain to be read.
+worker that is still alive and aborts that worker's open transaction. As the same static member, the
+stand-by gets the same partitions at once. Then only the newest records remain to be read.
 
 A stand-by that could not read for many hours may have missed deletions, and reads the state again.
 """
@@ -29,7 +29,7 @@ _LOOK = 0.2
 
 
 def own_name(instance: str, slot: str) -> str:
-    """Return the name of a stand-by's heartbeats; it takes over only if it reads them back.
+    """Return the name of a stand-by's heartbeats, which it must read back before it takes over.
 
     No instance has such a name, because it contains a slash.
     """

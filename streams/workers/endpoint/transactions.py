@@ -3,7 +3,7 @@
 A transaction always has the next offsets of ``cmd``, ``in`` and ``ack``, because only these offsets
 fence a predecessor that was declared dead but is alive. A commit that timed out is called again,
 and never treated as an abort. A client that does not return before the commit is replaced; the new
-client with its name aborts the open transaction.
+client has the same name and aborts the open transaction.
 """
 
 from __future__ import annotations
@@ -122,8 +122,9 @@ class Transactions:
             self._output.send()
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:
-                # A record was rejected while others were being written. After that the client
-                # accepts no records, and reports the reason only to a call like this one.
+                # A record was rejected while others were being written. After that, the client
+                # accepts no records, and reports the reason only in response to a call like this
+                # one.
                 self._send_offsets(parts, member)
             raise
 
@@ -142,7 +143,7 @@ class Transactions:
         self._guard(self._abort_or_begin_anew)
 
     def _abort_or_begin_anew(self) -> None:
-        """Abort; replace a client that accepts nothing more because the abort came too early.
+        """Abort; replace a client that accepts no further records because the abort came too early.
 
         The coordinator may not know the transaction yet (librdkafka issue 4849). A fenced client
         gets a FencedError instead.

@@ -37,7 +37,7 @@ class Tuning:
 
     @property
     def bounded(self) -> Limits:
-        """Return the limits, in which a body fits into one record of ``cmd`` or of a queue."""
+        """Return limits such that a body fits into one record of ``cmd`` or of a queue."""
         limits = self.limits or Limits()
         return replace(limits, body=min(limits.body, LARGEST_BODY))
 

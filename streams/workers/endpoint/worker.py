@@ -54,7 +54,7 @@ class EndpointWorker:
         self.counts, self.traffic = Committed(), Traffic()
 
     def run(self, stop: threading.Event) -> None:
-        """Run dialogs until ``stop``; raise FencedError if another worker has the slot."""
+        """Run dialogs until ``stop``; raise FencedError if another worker owns the slot."""
         while self.ownership.begins(stop):
             try:
                 self._serve(stop)

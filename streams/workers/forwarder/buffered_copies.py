@@ -1,9 +1,9 @@
-"""The copies that a forwarder buffers in memory, and the times at which it decides on them again.
+"""The copies that a forwarder buffers in memory, and the times at which it reconsiders them.
 
 A copy waits for next hops that send no heartbeats, or for a next hop whose cluster did not confirm
-the copy. All copies are decided again when a silent hop is reachable, or when the catalog has
-changed. An unconfirmed copy is also decided again when its hop is retried, and each copy when its
-time to live has expired. One turn decides at most a thousand copies.
+the copy. All copies are reconsidered when a silent hop is reachable again, or when the catalog has
+changed. An unconfirmed copy is also reconsidered when its hop is retried, and any copy when its
+time to live has expired. One turn reconsiders at most a thousand copies.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TURN = 1_000
 class BufferedCopy:
     """A copy in memory: the record, its Kafka message, and the end of its time to live.
 
-    ``refused_by``: the next hop that did not accept it although it sends heartbeats, if any.
+    ``refused_by``: the next hop, if any, that did not accept the copy although it sends heartbeats.
     """
 
     message: Message
@@ -72,7 +72,7 @@ class BufferedCopies:
         return self._notes
 
     def limit(self, size: int) -> None:
-        """Set the catalog's current limit; all copies will be decided again."""
+        """Set the catalog's current limit; all copies will be reconsidered."""
         self._holding.limit = size
         self._changed = True
 
@@ -97,9 +97,9 @@ class BufferedCopies:
         return number
 
     def due(self, now: int) -> Iterator[BufferedCopy]:
-        """Remove and yield copies to be decided again; ``now`` is epoch milliseconds.
+        """Remove and yield copies to be reconsidered; ``now`` is epoch milliseconds.
 
-        If there are more copies than one turn decides, the next calls yield the remaining copies
+        If there are more copies than one turn may take, the next calls yield the remaining copies
         before they look for others.
         """
         if not self._due:

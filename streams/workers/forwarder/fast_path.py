@@ -2,8 +2,8 @@
 
 :meth:`Forwarder.handle` has the same result for every such record, so the route is decided once
 (:meth:`Forwarder.lane`), and each record costs little more than copying it. The same holds for
-acknowledgements, which have their own lanes. All other records are decided one by one: retries
-with a choice of addresses, buffered or dropped copies, and anything unexpected.
+acknowledgements, which have their own lanes. All other records are handled one by one: retries with
+a choice of addresses, buffered or dropped copies, and anything unexpected.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Known:
     """A lane with its topic, and the new ``sb-hop`` for each ``sb-hop`` seen in this batch.
 
     All frames that an endpoint sends in one transaction share one ``sb-hop``, so most lookups
-    succeed. If the lane leads into another cluster, ``remote`` takes a message, its headers and
+    succeed. If the lane leads into another cluster, ``remote`` takes a message, its headers and its
     timestamp.
     """
 
@@ -75,8 +75,8 @@ class FastPath:
     ) -> bool:
         """Forward a copy whose route has a lane; return whether it was forwarded.
 
-        Records without remaining hops, expired ones, and retries for which another address may be
-        chosen are left to :meth:`Forwarder.handle`.
+        Expired records, records without remaining hops, and retries for which another address may
+        be chosen are left to :meth:`Forwarder.handle`.
         """
         body = None
         if len(headers) == 3:

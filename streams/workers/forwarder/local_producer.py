@@ -75,7 +75,7 @@ class LocalProducer:
         self._failed: list[tuple[KafkaError, Message, Source]] = []
 
     def report(self, topic: str, partition: int, offset: int | None = None) -> Report:
-        """Return the delivery callback for a record, or for all records of an input for None."""
+        """Return the delivery callback for a record, or, without an offset, for all of an input."""
         return partial(self._reported, (topic, partition, offset))
 
     def copy(
@@ -106,7 +106,7 @@ class LocalProducer:
     ) -> None:
         """Produce a record; raise SurroundingsError if stopped while there is no space.
 
-        Only failures are reported, to a callback that has the source.
+        Only failures are reported, to a callback that knows the source.
         """
         self._produce(partial(self._reported, source), topic, key, value, headers, timestamp)
 
@@ -145,8 +145,8 @@ class LocalProducer:
         """Send all records, and return whether Kafka has them within ``timeout`` seconds.
 
         The next batch is read after that. While an unconfirmed request of a partition is followed
-        by other records, the client does not sleep (``endpoint/rounds.py``), so forwarders on a
-        slow broker's machine took the CPU time that the broker needed.
+        by other records, the client does not sleep (``endpoint/rounds.py``). Without this wait,
+        forwarders on a slow broker's machine took the CPU time that the broker needed.
         """
         return not len(self._producer) or self._producer.flush(timeout) == 0
 
@@ -171,7 +171,7 @@ class LocalProducer:
         return not failed or self._producer.flush(timeout) == 0
 
     def _again(self, message: Message, source: Source) -> None:
-        """Produce records again that failed for a transient reason."""
+        """Produce records that failed for a transient reason again."""
         _, at = message.timestamp()
         topic, key, value = message.topic() or "", message.key(), message.value()
         report = partial(self._reported, source)

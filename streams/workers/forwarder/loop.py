@@ -60,7 +60,8 @@ _BEGINNING = -2
 class ForwarderLoop:
     """The loop of a forwarder as one group member: read, forward, commit.
 
-    The loop is recreated with its client, and each time its instance becomes a pair's principal.
+    The loop is recreated together with its client, and whenever its instance becomes a pair's
+    principal.
     """
 
     def __init__(
@@ -155,14 +156,14 @@ class ForwarderLoop:
     def _turn(self) -> None:
         beat()
         batch = take(self._consumer, self._wait()) if self._may_read() else []
-        self._follow_catalog()  # after the wait, so that no record is decided by an older version
+        self._follow_catalog()  # after the wait, so that no record is handled by an older version
         if batch:
             self._all_committed = False
             self._processor.pass_on(batch)
         self._processor.take_back()
 
     def _may_read(self) -> bool:
-        """Return whether Kafka has the previous batch, or has not confirmed it for long.
+        """Return whether Kafka has the previous batch, or has left it unconfirmed for too long.
 
         Records that wait for others keep the client from sleeping (``has_written``).
         """
@@ -208,7 +209,7 @@ class ForwarderLoop:
             self._not_committed(error)
 
     def _answered(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
-        """Take the response to a commit; also for partitions that another worker owns now."""
+        """Process the response to a commit, even for partitions that another worker now owns."""
         self._unanswered = max(0, self._unanswered - 1)
         error = error or next((p.error for p in partitions if p.error is not None), None)
         if error is None:

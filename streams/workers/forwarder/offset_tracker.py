@@ -34,9 +34,9 @@ class OffsetTracker:
     def due(
         self, in_flight: Iterable[Position], notes: Mapping[Where, str]
     ) -> list[TopicPartition]:
-        """Return the offsets to commit, which are never after a record that is still in flight.
+        """Return the offsets to commit, which are never beyond a record that is still in flight.
 
-        ``notes`` has the buffered copies of each partition as text.
+        ``notes`` lists the buffered copies of each partition as text.
         """
         lowest: dict[Where, int] = {}
         for topic, partition, offset in in_flight:

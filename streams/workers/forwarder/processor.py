@@ -165,7 +165,7 @@ class Processor:
         self._note_positions()
 
     def _batch(self, now: int) -> Mapping[tuple[str | None, int | None], Input]:
-        """Begin a batch; decisions of the last batch may be outdated."""
+        """Begin a batch; the decisions of the previous batch may be outdated."""
         self._fast_path.begin(self._forwarder, now)
         for source in self._inputs.values():
             source.lanes.clear()
@@ -188,7 +188,7 @@ class Processor:
 
     def _not_a_record(self, message: Message, error: KafkaError) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
-            # The end is after transaction markers, which are not records. Without this the offset
+            # The end is after transaction markers, which are not records. Without this, the offset
             # would never show that all records have left `out`, and retries would wait.
             topic, partition, offset = source_of(message)
             self.tracker.note((topic, partition), offset or 0)
@@ -244,7 +244,7 @@ class Processor:
         now = self._control.now()
         try:
             changes = self._principals.look(now)
-        except Exception:  # messages name the pairs, and would end every forwarder after a restart
+        except Exception:  # messages name the pairs; an error would end every forwarder repeatedly
             log.exception("%s: mirrored routes cannot be evaluated", self._instance)
             self._principals.forget()
             changes = ()

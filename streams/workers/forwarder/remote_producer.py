@@ -87,7 +87,7 @@ class RemoteProducer(Generic[Item]):
     def come_back(self) -> list[tuple[Item, KafkaError]]:
         """Return the copies that failed since the last call, with the reason."""
         self._producer.poll(0)
-        if self._broken or self._is_silent():  # if anything helps, it is a new client
+        if self._broken or self._is_silent():  # only a new client may help
             self._producer.purge()
             self._producer.flush(_SLICE)
             self._producer, self._broken, self._silent_since = self._made(), False, None

@@ -7,7 +7,7 @@ from streams.wire import Topics
 
 
 class TopicNames:
-    """The topics of an instance's forwarder; ``writers`` has the cluster that writes each input.
+    """The topics of an instance's forwarder; ``writers`` maps inputs to writing clusters.
 
     A writer is kept after its removal from the catalog, because its records may still be read.
     """

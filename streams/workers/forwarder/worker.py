@@ -60,7 +60,7 @@ class ForwarderWorker:
 
     @property
     def assigned(self) -> bool:
-        """Return whether the worker has its partitions, or another instance has the pair's."""
+        """Return whether the worker has its partitions, or another instance has the pair."""
         return self.ownership.is_served
 
     def run(self, stop: threading.Event) -> None:

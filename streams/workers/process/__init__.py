@@ -1,6 +1,6 @@
 """A process that runs workers, from start to end.
 
-The modules in the order of use: ``plan`` has the workers to run; ``check_start`` refuses to run
+The modules in the order of use: ``plan`` lists the workers to run; ``check_start`` refuses to run
 them if records could be lost; ``build_workers`` creates the workers, each a ``worker``;
 ``worker_threads`` runs them until they stop, fail or hang. Meanwhile, ``trimming`` trims their
 topics, and ``free_memory`` returns memory to the system.

@@ -1,4 +1,4 @@
-"""Create the workers of a plan: for each instance, and for its mirrored pairs."""
+"""Create the workers of a plan, for each instance and its mirrored pairs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A process that runs workers: start them, wait, and stop all when one fails or on request.
 
 SIGTERM and SIGINT drain: every loop ends after its present turn, flushes and commits. Workers
-without a slot leave their group; Kafka waits until workers with a slot return. A worker that fails
+without a slot leave their group; Kafka waits for workers with a slot to return. A worker that fails
 ends the process, whose supervisor (compose, systemd, the demo) restarts it without loss. A call of
 Kafka's client may never return; a thread that waits in such a call is abandoned, and the process
 ends too.
@@ -32,9 +32,9 @@ log = logging.getLogger("hopline.process")
 class Process:
     """The workers of one process, each in a thread; ``credentials`` are for other clusters.
 
-    A process fails when a worker makes no progress for ``hung_after`` seconds. If workers are
-    ``left_behind``, which have not ended ``leave_within`` seconds after the stop request, the
-    process must be ended without waiting.
+    A process fails when a worker makes no progress for ``hung_after`` seconds. Workers that have
+    not ended ``leave_within`` seconds after the stop request are ``left_behind``; the process must
+    then be ended without waiting for them.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Process:
 
     @property
     def failure(self) -> BaseException | None:
-        """Return the reason why the process has failed, if it has failed."""
+        """Return the reason for the failure of the process, if it has failed."""
         return self._threads.failure
 
     @property

@@ -1,9 +1,9 @@
-"""Trim topics below processed records (design rules 1 and 5), in a thread of the process.
+"""Trim processed records from topics (design rules 1 and 5), in a thread of the process.
 
 Workers report trim points of their partitions, based on *committed* state: an endpoint worker for
 ``cmd``, ``in`` and ``ack``, a forwarder for ``out``, ``txq`` and ``ingress``. A queue is trimmed
 below the position of its reading group in the catalog, by the owner of the same partition.
-Processed records stay for the configured retention.
+Processed records are kept for the configured retention.
 
 Trimming is never urgent, so if Kafka refuses or does not respond, the next pass retries. Any other
 error ends the process; otherwise the end of trimming would go unnoticed.
@@ -86,7 +86,7 @@ class Trimming:
         return [worker for worker in self._workers if isinstance(worker, EndpointWorker)]
 
     def _received(self) -> dict[tuple[str, int], int]:
-        """Return the positions of reading groups in queues.
+        """Return the positions of the reading groups in queues.
 
         A queue's partition belongs to the owner of the same partition number, modulo the instance's
         number of partitions.

@@ -1,7 +1,7 @@
 """Run workers in threads; when one fails or hangs, stop all.
 
 A call of Kafka's client may never return. A worker that is blocked in such a call notices neither a
-stop request nor a failure of control, and the process would hang forever. So such a thread is
+stop request nor a failure of ``control``, and the process would hang forever. So such a thread is
 abandoned.
 """
 
