@@ -22,7 +22,7 @@ def note(data: Path, processes: Mapping[str, int]) -> None:
 
 
 def stop(data: Path) -> bool:
-    """Stop a demo's remaining processes; tell whether there were any."""
+    """Stop a demo's remaining processes; return whether there were any."""
     broker = Broker(data / "kafka")
     if not _file(data).exists():
         return broker.stop()

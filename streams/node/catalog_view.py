@@ -1,6 +1,6 @@
 """One version of the catalog in the form that workers need.
 
-The value is immutable; a worker replaces it when a new version is complete.
+The view is immutable; a worker replaces it when a new version is complete.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from streams.topology import (
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service: its queue, and the contracts that it accepts as target.
+    """A service: its queue, and the contracts that it accepts as a target.
 
     ``queue_on``: whether the queue accepts messages; ``partitions`` is the number of its topic's
     partitions.
@@ -59,7 +59,7 @@ class Contract:
     types: Mapping[str, str]
 
     def allows(self, message_type: str, *, initiator: bool) -> bool:
-        """Tell whether a side may send a message type; unknown types may not be sent."""
+        """Return whether a side may send a message type; unknown types may not be sent."""
         return self.types.get(message_type) in ("any", "initiator" if initiator else "target")
 
 
@@ -91,7 +91,7 @@ class Senders:
     brokers: frozenset[str]
 
     def allow(self, parties: Parties) -> bool:
-        """Tell whether the other cluster may send a frame with the sender in ``parties``."""
+        """Return whether the other cluster may send a frame with the sender in ``parties``."""
         return parties.from_service in self.services and (
             broker_key(parties.from_broker) in self.brokers
         )
@@ -104,11 +104,11 @@ class CatalogView:
     ``addresses`` maps (host in lower case, port) to an instance, which may be one of the
     ``neighbours`` in another cluster; ``forward_bytes`` is each instance's MESSAGE_FORWARD_SIZE,
     ``partitions`` the number of partitions of each instance's topics; ``mirrors`` maps (instance,
-    database) to the database's role in a mirrored pair. ``reading_groups`` has the consumer groups
-    whose positions limit the trimming of a queue. ``hides`` has, for each instance, the next hops
-    from which it hides the path so far. ``ingress`` has, for each gateway, the other clusters that
-    write to it, with their allowed senders; ``cluster`` is the name by which those clusters know
-    this cluster.
+    database) to the database's role in a mirrored pair. ``reading_groups`` contains the consumer
+    groups whose positions limit the trimming of a queue. ``hides`` contains, for each instance, the
+    next hops from which it hides the path so far. ``ingress`` contains, for each gateway, the other
+    clusters that write to it, with their allowed senders; ``cluster`` is the name by which those
+    clusters know this cluster.
     """
 
     version: int
@@ -137,7 +137,7 @@ class CatalogView:
     def priority(
         self, instance: str, database: str, contract: str, service: str, far_service: str
     ) -> int:
-        """Return the priority of a new conversation endpoint, that of the best match (4.12)."""
+        """Return the priority of a new conversation endpoint, taken from the best match (4.12)."""
         levels = self.priorities.get((instance, database))
         if levels is None:
             return DEFAULT_PRIORITY
@@ -150,7 +150,7 @@ class CatalogView:
 
 
 def _stated(asked: tuple[str, str, str], match: tuple[bool, bool, bool]) -> _Names:
-    """Return the names that a priority at each level must state to match these names."""
+    """Return the names that a priority must state at each level in order to match these names."""
     contract, local, remote = match
     return asked[0] if contract else None, asked[1] if local else None, asked[2] if remote else None
 
@@ -270,6 +270,6 @@ def _ingress(topology: Topology) -> dict[str, dict[str, Senders]]:
 
 
 def _abroad(topology: Topology) -> dict[tuple[str, int], str]:
-    """Return the neighbours' addresses; a moved neighbour may still be in the catalog."""
+    """Return the neighbours' addresses; a neighbour that has moved may still be in the catalog."""
     stated = ((n.name, parse_address(a)) for n in topology.neighbours.values() for a in n.addresses)
     return {(a.host.casefold(), a.port): name for name, a in stated if a is not None}

@@ -23,7 +23,7 @@ def event(
     detail: str = "",
     **fields: Any,
 ) -> Event:
-    """Build an event, with the fields of the frame's envelope."""
+    """Build an event with the fields of the frame's envelope."""
     record: Event = {
         "event": int(kind),
         "subclass": subclass,

@@ -4,8 +4,8 @@ A :class:`ReadyQueue` has the messages of a queue that have not been received in
 transaction. Each transaction of an application is a *holder*; its received messages and locks are
 exclusive until it commits or rolls back.
 
-The topic has the order of arrival. The order of reception differs: it depends on the priority of
-groups and conversations, and a DialogTimer and an Error precede the other messages of their
+The topic has the order of arrival. The order of reception is different: it depends on the priority
+of groups and conversations, and a DialogTimer or an Error precedes the other messages of its
 conversation. So received messages are not a prefix of the topic; :class:`Progress` describes them
 in a few bytes that fit beside a committed offset.
 """
@@ -30,7 +30,7 @@ Side = tuple[uuid.UUID, bool]
 
 @dataclass(frozen=True, slots=True)
 class ReadyRow:
-    """A message in a queue; ``order`` is its position in the queue's topic."""
+    """A message in a queue; ``order`` is the message's position in the queue's topic."""
 
     order: int
     group: uuid.UUID
@@ -62,7 +62,7 @@ class Progress:
         return self.next, self.beyond
 
     def has(self, order: int) -> bool:
-        """Tell whether a message was received."""
+        """Return whether a message was received."""
         return order < self.next or any(first <= order <= last for first, last in self.beyond)
 
     def encode(self) -> str:
@@ -80,7 +80,7 @@ class Progress:
 
     @classmethod
     def decode(cls, offset: int, text: str | None) -> Progress:
-        """Decode the text of :meth:`encode`; any other text means no messages beyond the offset."""
+        """Decode the text of :meth:`encode`; any other text means that there are no runs."""
         try:
             head, *runs = (text or "r0").split()
             rollbacks, beyond, at = int(head.removeprefix("r")), [], offset
@@ -208,7 +208,7 @@ class ReadyQueue:
                 yield from rows
 
     def holds(self, holder: Holder) -> bool:
-        """Tell whether a transaction has received anything."""
+        """Return whether a transaction has received anything."""
         return bool(self._received.get(holder))
 
     def urgency(self, holder: Holder, *, new: bool = False) -> tuple[int, int] | None:

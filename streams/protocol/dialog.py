@@ -106,12 +106,12 @@ class Dialog:
 
     @property
     def all_acknowledged(self) -> bool:
-        """Tell whether the transmission queue contains no message of this side."""
+        """Return whether the transmission queue contains no message of this side."""
         return self.acknowledged[0] >= self.send_sequence
 
     @property
     def needs_bodies(self) -> bool:
-        """Tell whether bodies of the dialog may have to be read again."""
+        """Return whether bodies of the dialog may have to be read again."""
         return not self.all_acknowledged or bool(self.held or self.partial or self.parked)
 
     def needed_commands(self) -> Iterator[int]:
@@ -126,7 +126,7 @@ class Dialog:
 
     @property
     def continues(self) -> bool:
-        """Tell whether the next fragment is buffered because the last event reached its limit."""
+        """Return whether the next fragment is buffered because the last event reached its limit."""
         return self.received in self.held and self.state not in (State.ER, State.CD)
 
     def next_frames(self, most: int) -> Iterator[int]:
@@ -162,7 +162,7 @@ class Dialog:
         return limits.widest if gets_through else limits.window
 
     def has_room(self, limits: Limits) -> bool:
-        """Tell whether accepted messages wait although the window has room.
+        """Return whether accepted messages wait although the window has room.
 
         Until fragments are counted, it counts messages and may be wrong.
         """
@@ -199,7 +199,7 @@ class Dialog:
 
     @property
     def is_retrying(self) -> bool:
-        """Tell whether the oldest message was retried and is not acknowledged yet.
+        """Return whether the oldest message was retried and is not acknowledged yet.
 
         This excludes a closed endpoint, which only asks whether its peer is closed.
         """

@@ -128,7 +128,7 @@ class Ending:
             self.report(ConversationEvent.TERMINATED, Number.SERVICE_DROPPED_HERE)
 
     def _ends_in_error(self) -> bool:
-        """Stop sending and receiving; tell whether an application must be notified."""
+        """Stop sending and receiving; return whether an application must be notified."""
         self.receiver.forget_incomplete()
         if self.dialog.state is State.ER:
             self.sender.stop()
@@ -166,7 +166,7 @@ class Ending:
             dialog.attempt, dialog.retry_at = 0, self.now + limits.ask_after(0)
 
     def peer_closed(self) -> None:
-        """Note that the other side is closed; only copies in flight can still arrive."""
+        """Record that the other side is closed; only copies in flight can still arrive."""
         dialog = self.dialog
         if not dialog.peer_closed:
             dialog.peer_closed = True

@@ -70,11 +70,11 @@ class Header(NamedTuple):
 
     @property
     def sequenced(self) -> bool:
-        """Tell whether the message is part of the dialog's order (4.3)."""
+        """Return whether the message is part of the dialog's order (4.3)."""
         return not self.is_a(_UNSEQUENCED)
 
     def is_a(self, flags: int) -> bool:
-        """Tell whether any of these flags is set, with plain numbers for speed."""
+        """Return whether any of these flags is set, with plain numbers for speed."""
         return int(self.flags) & int(flags) != 0
 
     @property
@@ -123,7 +123,7 @@ class Message(NamedTuple):
 
     @property
     def is_late(self) -> bool:
-        """Tell whether the copy was appended to ``in`` after its time to live."""
+        """Return whether the copy was appended to ``in`` after its time to live."""
         return self.journey.expires_at <= self.appended_at
 
 

@@ -21,7 +21,7 @@ class Lock:
     effects: list[Effect]
 
     def admits(self, parties: Parties, header: Header | None, attempt: int) -> bool:
-        """Tell whether a frame is from the other side; lock on the sender of the first frame.
+        """Return whether a frame is from the other side; lock on the sender of the first frame.
 
         ``header`` is ``None`` for an acknowledgement. The sender of a rejected frame gets an Error
         (8495), unless the frame is forged, because it names another service than the dialog does.

@@ -43,7 +43,7 @@ class Machine:
     ``read_frame`` returns the message at a position in ``in``; ``left_out`` is the local
     forwarder's position in ``out``, which delays retries; ``broker_key`` returns the comparable
     form of broker ids (U-02); ``judge`` returns why a complete message may not be delivered;
-    ``queue_on`` tells whether the service's queue accepts messages, ``at_once`` whether a message
+    ``queue_on`` returns whether the service's queue accepts messages, ``at_once`` whether a message
     is transmitted when it is accepted, ``heeded`` whether the catalog's changes to the dialog's
     database were applied, and ``rests`` whether further buffered messages are left to the next
     transaction. ``applied_until`` is the time up to which everything appended to ``in`` was
@@ -95,7 +95,7 @@ class Machine:
 
     @property
     def may_send(self) -> bool:
-        """Tell whether the state allows SEND."""
+        """Return whether the state allows SEND."""
         return (self.dialog.state, Input.SEND) in TRANSITIONS
 
     def send(self, position: int, size: int = 0) -> Number | None:
@@ -245,7 +245,7 @@ class Machine:
 
     @property
     def shows_stored(self) -> bool:
-        """Tell whether :meth:`wake` would deliver messages that are parked or next in order."""
+        """Return whether :meth:`wake` would deliver messages that are parked or next in order."""
         return self.queue_on and (bool(self.dialog.parked) or self.dialog.continues)
 
     def fill_window(self, most: int) -> None:
@@ -260,7 +260,7 @@ class Machine:
 
     @property
     def forgotten(self) -> bool:
-        """Tell whether to remove the key: it is due, and ``in`` was applied up to that time."""
+        """Return whether to remove the key: it is due, and ``in`` was applied up to that time."""
         forget_at = self.dialog.forget_at
         return forget_at is not None and forget_at <= min(self.now, self.applied_until)
 

@@ -33,7 +33,7 @@ class Parking:
         return not self.queue_on or bool(self.dialog.parked)
 
     def has_room(self, fragments: int, window: int) -> bool:
-        """Tell whether another message may be parked if necessary; the first always may be."""
+        """Return whether another message may be parked if necessary; the first always may be."""
         parked = self.dialog.parked
         return not self.parks or not parked or len(parked) + fragments <= window
 

@@ -45,7 +45,7 @@ class Receiver:
     owed: tuple[int, int] | None = None
 
     def is_duplicate(self, message: Message) -> bool:
-        """Tell whether the fragment is already stored."""
+        """Return whether the fragment is already stored."""
         at = message.header.at
         return at < self.dialog.received or at in self.dialog.held
 

@@ -43,7 +43,7 @@ class Seen:
     said: tuple[SeenStatement, ...] = ()
 
     def has(self, cause: Cause) -> bool:
-        """Tell whether a statement was seen before, or may have been seen."""
+        """Return whether a statement was seen before, or may have been seen."""
         return bool(self.said) and cause.at <= self.said[-1].at
 
     def find(self, cause: Cause) -> SeenStatement | None:
@@ -51,7 +51,7 @@ class Seen:
         return next((said for said in self.said if said.at == cause.at), None)
 
     def differs(self, cause: Cause, command: Command) -> bool:
-        """Tell whether a statement differs from the stored one with the same number."""
+        """Return whether a statement differs from the stored one with the same number."""
         found = self.find(cause)
         if found is not None:
             return found.digest != digest_of(command)

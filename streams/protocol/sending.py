@@ -96,7 +96,7 @@ class Sender:
             dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
 
     def possible(self, ack: Ack) -> bool:
-        """Tell whether the acknowledgement is for accepted messages at all (28010)."""
+        """Return whether the acknowledgement is for accepted messages at all (28010)."""
         sequence, fragment = ack.next
         if sequence < self.dialog.acknowledged[0]:
             return True

@@ -109,7 +109,7 @@ class HasState(Protocol):
 
 
 def move_state(endpoint: HasState, happened: Input) -> bool:
-    """Change an endpoint's state by the table; tell whether the table has a row for the input."""
+    """Change an endpoint's state by the table; return whether the table has a row for the input."""
     state = TRANSITIONS.get((endpoint.state, happened))
     if state is None:
         return False

@@ -160,7 +160,7 @@ class Instance:
         object.__setattr__(self, "_here", here)
 
     def is_here(self, address: Address) -> bool:
-        """Tell whether an address resolves to this instance (R8.1, U-45)."""
+        """Return whether an address resolves to this instance (R8.1, U-45)."""
         return (
             address.port == self.address.port
             and address.kind is AddressKind.NETWORK

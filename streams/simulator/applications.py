@@ -22,7 +22,7 @@ THINK = 5 * MILLISECOND
 
 
 def confirmed(message: QueueMessage) -> bool:
-    """Tell whether a message proves that the initiator is locked to its receiver.
+    """Return whether a message proves that the initiator is locked to its receiver.
 
     Messages sent after the lock prove this. Messages sent before the first acknowledgement prove
     nothing, however many there are.

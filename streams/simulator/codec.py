@@ -163,7 +163,7 @@ class Hop:
         return len(self._row[_PATH])
 
     def expired(self, now: int) -> bool:
-        """Tell whether the time to live has expired."""
+        """Return whether the time to live has expired."""
         return bool(self._row[_EXPIRES] <= now)
 
     def edited(

@@ -164,7 +164,7 @@ def _direction(dialog: Dialog) -> Direction:
 
 
 def _has_route(run: System, dialog: Dialog) -> bool:
-    """Tell whether a message of the dialog arrives, and its acknowledgement returns."""
+    """Return whether a message of the dialog arrives, and its acknowledgement returns."""
     place, initiator, target = None, None, None
     targets: set[tuple[str, str]] = set()
     queue_off = False
@@ -210,13 +210,13 @@ def _has_route(run: System, dialog: Dialog) -> bool:
 
 
 def _arrives(outcome: Outcome) -> bool:
-    """Tell whether a path and a return path exist."""
+    """Return whether a path and a return path exist."""
     back = outcome.back
     return outcome.way.ending.delivered and back is not None and back.ending.delivered
 
 
 def _is_taken(topology: Topology, path: MessagePath, targets: Set[tuple[str, str]]) -> bool:
-    """Tell whether the end of a dialog's path accepts its copies; ``targets`` have its endpoints.
+    """Return whether the end of a dialog's path accepts its copies; ``targets`` have its endpoints.
 
     Without a broker id, a copy is delivered to the first database of the instance that has an
     endpoint, regardless of the search order (R7.2). A mirrored database has its own worker.

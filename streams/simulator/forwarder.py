@@ -128,7 +128,7 @@ class ForwarderProcess:
         return self.instance.around.heartbeats.claims(self.instance.name, instance)
 
     def reachable(self, instance: str) -> bool:
-        """Tell whether an instance is reachable (``Peers``)."""
+        """Return whether an instance is reachable (``Peers``)."""
         return self.instance.around.heartbeats.reachable(self.instance.name, instance)
 
     # --- records ---------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ class Heartbeats:
         self._look(b, a)
 
     def reachable(self, reader: str, instance: str) -> bool:
-        """Tell whether an instance is reachable from the reader's point of view."""
+        """Return whether an instance is reachable from the reader's point of view."""
         view = self._views[reader]
         self._look(reader, instance)
         view.end_read(self._clock.now / SECOND)

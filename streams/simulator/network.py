@@ -61,13 +61,13 @@ class Network:
 
     @property
     def calm(self) -> bool:
-        """Tell whether random faults have ended."""
+        """Return whether random faults have ended."""
         until = self._settings.until
         return until is not None and self._clock.now >= until
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether no link is down."""
+        """Return whether no link is down."""
         return not self._down
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
@@ -80,7 +80,7 @@ class Network:
             self._cuts[ends] = self._cuts.get(ends, 0) + 1
 
     def is_up(self, a: str, b: str) -> bool:
-        """Tell whether a link is not down."""
+        """Return whether a link is not down."""
         return not self._down or _ends(a, b) not in self._down
 
     def send(self, sender: str, receiver: str, entry: Entry) -> None:

@@ -43,7 +43,7 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """Tell whether nothing was lost or duplicated, and no invariant was violated."""
+        """Return whether nothing was lost or duplicated, and no invariant was violated."""
         bad = self.summary["lost"] or self.summary["delivered_twice"]
         return self.violation is None and not bad
 

@@ -23,12 +23,12 @@ class Source:
 
     @property
     def is_at_end(self) -> bool:
-        """Tell whether all records are read."""
+        """Return whether all records are read."""
         return self.position >= len(self.topic)
 
     @property
     def is_committed(self) -> bool:
-        """Tell whether a new process would read no record again."""
+        """Return whether a new process would read no record again."""
         return self.position <= self.committed[self.at]
 
     def commit(self) -> None:

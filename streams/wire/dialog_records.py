@@ -79,7 +79,7 @@ class StatementRecord(DialogRecord):
 
     @property
     def is_moved(self) -> bool:
-        """Tell whether the record is only a copy of a body at the end of the body's topic."""
+        """Return whether the record is only a copy of a body at the end of the body's topic."""
         return is_moved(self.record.headers)
 
     def command(self, conversation: uuid.UUID, body_bytes: int = 0) -> Command:
@@ -101,7 +101,7 @@ class FrameRecord(DialogRecord):
 
     @property
     def is_message(self) -> bool:
-        """Tell whether the record has a message; otherwise it is an acknowledgement."""
+        """Return whether the record has a message; otherwise it is an acknowledgement."""
         return self.header_bytes(MESSAGE) is not None
 
     @property
@@ -129,7 +129,7 @@ class AckRecord(FrameRecord):
 
     @property
     def is_frame(self) -> bool:
-        """Tell whether the record arrived as a frame and is not a forwarder's status."""
+        """Return whether the record arrived as a frame and is not a forwarder's status."""
         return self.header_bytes(ROUTE) is not None
 
 

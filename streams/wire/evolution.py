@@ -71,7 +71,7 @@ def written_schemas() -> dict[str, Any]:
 
 
 def is_schema(key: str) -> bool:
-    """Tell whether a catalog object is a schema."""
+    """Return whether a catalog object is a schema."""
     return key.count("/") == 3 and split_key(key)[2] == KIND
 
 

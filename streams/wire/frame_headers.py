@@ -45,7 +45,7 @@ def encode_parties(parties: Parties) -> bytes:
 
 
 def _is_short(parties: Parties) -> bool:
-    """Tell whether parties are short enough to cache; received names may have any length."""
+    """Return whether parties are short enough to cache; received names may have any length."""
     to_service, to_broker, from_service, from_broker, contract = _names(parties)
     names = len(to_service) + len(from_service) + len(from_broker) + len(contract)
     return names + len(to_broker or "") <= SHORT

@@ -28,7 +28,7 @@ _HOPS, EXPIRES, EXPIRES_END, _ATTEMPT, _FIRST_HOP, _PATH = 10, 11, 19, 19, 28, 2
 
 
 def in_place(raw: bytes) -> bool:
-    """Tell whether the bytes have the layout above."""
+    """Return whether the bytes have the layout above."""
     return (
         _PATH < len(raw) <= LARGEST_HOP
         and raw.startswith(_PREFIX)
@@ -136,7 +136,7 @@ class Hop:
         return int.from_bytes(self.raw[EXPIRES:EXPIRES_END], "big")
 
     def expired(self, now: int) -> bool:
-        """Tell whether the copy's time to live has expired; ``now`` is in epoch milliseconds."""
+        """Return whether the copy's time to live has expired; ``now`` is in epoch milliseconds."""
         if self._journey:
             return self._journey.expires_at <= now
         return self.raw[EXPIRES:EXPIRES_END] <= instant(now)

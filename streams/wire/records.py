@@ -92,7 +92,7 @@ def header_of(headers: Sequence[tuple[str, bytes | None]] | None, name: str) -> 
 
 
 def is_moved(headers: Sequence[tuple[str, bytes | None]]) -> bool:
-    """Tell whether a record is only a copy of a body that was moved to the end of its topic."""
+    """Return whether a record is only a copy of a body that was moved to the end of its topic."""
     return bool(headers) and headers[-1][0] == MOVED
 
 

@@ -101,7 +101,7 @@ class Codec:
         return tuple(map(canonical_form, self._writers.values()))
 
     def knows(self, raw: bytes | None) -> bool:
-        """Tell whether the bytes are in a known schema of this record."""
+        """Return whether the bytes are in a known schema of this record."""
         return raw is not None and raw[:PREFIX_LENGTH] in self._writers
 
     def encode(self, record: Record) -> bytes:

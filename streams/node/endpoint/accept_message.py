@@ -16,7 +16,7 @@ _CONTRACT = Number.CONTRACT_MISSING, Number.CONTRACT_TOO_LONG
 
 
 def admit(tx: Overlay, message: Message) -> Machine | None:
-    """Return the machine for the message; a rejection has already been reported."""
+    """Return the machine for the message, or ``None`` after a rejection was reported."""
     parties = message.parties
     broken = _broken(parties)
     if broken is not None:
@@ -28,7 +28,8 @@ def admit(tx: Overlay, message: Message) -> Machine | None:
     key = (database, message.conversation, not parties.from_initiator)
     machine = tx.machine(key)
     if machine is None:
-        # The copy's endpoint may have been removed, so nothing is created and no answer is sent.
+        # The copy's endpoint may have been removed, so no endpoint is created and no answer is
+        # sent.
         if message.is_late:
             return _reject(tx, message, Number.TIME_TO_LIVE_EXCEEDED)
         return _create(tx, message, database) if parties.from_initiator else _unknown(tx, message)
@@ -49,7 +50,7 @@ def admit(tx: Overlay, message: Message) -> Machine | None:
 
 
 def _broken(parties: Parties) -> Number | None:
-    """Return the name in the header that is missing or too long, if any (5.3)."""
+    """Return the error number if a name in the header is missing or too long (5.3)."""
     for text, longest, missing, too_long in (
         (parties.from_service, NAME_UNITS, *_FROM_SERVICE),
         (parties.from_broker, BROKER_UNITS, *_FROM_BROKER),
@@ -78,7 +79,7 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
     service = tx.endpoint.service(database, parties.to_service)
     if service is None:
         return _reject(tx, message, Number.TO_SERVICE_NOT_FOUND)
-    if header.dialog_expires_at <= tx.now:  # a closed endpoint's key is kept until then
+    if header.dialog_expires_at <= tx.now:  # the key of a closed endpoint is kept until then
         return _reject(tx, message, Number.LIFETIME_EXCEEDED)
     if not header.sequenced or header.sequence >= tx.endpoint.limits.window:
         return _unknown(tx, message)

@@ -24,7 +24,7 @@ def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
     database = endpoint.here.databases.get(command.database)
     if database is None or not database.enabled:
         return Number.NO_BROKER_HERE
-    if known:  # open or closed, because a repeated BEGIN must not reopen it
+    if known:  # open or closed: a repeated BEGIN must not reopen the dialog
         return Number.CONVERSATION_ID_IN_USE
     service, far = command.from_service or "", command.to_service or ""
     contract = command.contract or DEFAULT
@@ -82,7 +82,7 @@ def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | 
 
 
 def check_end(tx: Overlay, command: Command) -> Number | None:
-    """Return the error of END CONVERSATION WITH ERROR; the broker owns codes below 1.
+    """Return the error of END CONVERSATION WITH ERROR; codes below 1 are reserved for the broker.
 
     An Error is a single frame, and no endpoint accepts a larger one. In XML, a character may take
     five bytes.
@@ -98,7 +98,7 @@ def check_end(tx: Overlay, command: Command) -> Number | None:
 
 
 def check_send(tx: Overlay, command: Command, dialog: Dialog) -> Number | None:
-    """Return the error of a SEND, apart from errors of the dialog's state, or ``None``."""
+    """Return the error of a SEND, or ``None``; the dialog's state is not checked here."""
     endpoint, message_type = tx.endpoint, command.type or DEFAULT
     if command.body is None:
         return Number.BODY_NULL
@@ -120,7 +120,7 @@ def check_send(tx: Overlay, command: Command, dialog: Dialog) -> Number | None:
 
 
 class Opening(NamedTuple):
-    """The initial values of a conversation endpoint; without a ``group`` it gets a new one."""
+    """The initial values of a conversation endpoint; without a ``group``, it gets a new group."""
 
     conversation: uuid.UUID
     database: str

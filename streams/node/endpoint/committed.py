@@ -37,11 +37,12 @@ class CommittedState:
     ``left_out``: the local forwarder's committed position in ``out``; 0 until known, which delays
     all retries. ``applied_until``: everything appended to ``in`` before this time is applied, so
     older keys may be removed. ``flight`` is the number of messages that may be in flight to one
-    service before further messages wait for their turn (``flows``). ``gaps`` has the dialogs with
-    out-of-order fragments, by conversation and side. Route ``requests`` are grouped by database;
-    ``fits`` tells whether a conversation belongs to this partition; ``working`` is called before a
-    body is checked, which may take long; ``seen`` has applied statements that an application may
-    repeat. ``retention`` tracks which input records the dialogs still need.
+    service before further messages wait for their turn (``flows``). ``gaps`` contains the dialogs
+    with out-of-order fragments, by conversation and side. Route ``requests`` are grouped by
+    database; ``fits`` returns whether a conversation belongs to this partition; ``working`` is
+    called before a body is checked, because the check may take long; ``seen`` contains applied
+    statements that an application may repeat. ``retention`` tracks which input records the dialogs
+    still need.
     """
 
     instance: str
@@ -95,7 +96,7 @@ class CommittedState:
         return self._groups.members(database, group)
 
     def is_alive(self, dialog: Dialog) -> bool:
-        """Tell whether the database still has the dialog's broker id."""
+        """Return whether the database still has the dialog's broker id."""
         database = self.here.databases.get(dialog.database)
         if database is None:
             return False
@@ -122,12 +123,12 @@ class CommittedState:
     # --- transactions ----------------------------------------------------------------------------
 
     def take_turns(self, most: int) -> tuple[DialogKey, ...]:
-        """Return the dialogs whose turn it is to transmit or retry."""
+        """Return the dialogs that are next to transmit or retry."""
         return tuple(kept.key for kept in self.flows.turn(most, self._now))
 
     @property
     def has_turn(self) -> bool:
-        """Tell whether any dialog has its turn to transmit or retry."""
+        """Return whether any dialog has its turn to transmit or retry."""
         return self.flows.has_turn(self._now)
 
     @property
@@ -137,14 +138,15 @@ class CommittedState:
 
     @property
     def has_probes(self) -> bool:
-        """Tell whether dialogs must be re-evaluated.
+        """Return whether dialogs must be re-evaluated.
 
-        After a catalog change or a request's end, or while buffered messages can be delivered.
+        This is the case after a catalog change or the end of a request, or while buffered messages
+        can be delivered.
         """
         return bool(self._probes)
 
     def next_probes(self, most: int) -> tuple[DialogKey, ...]:
-        """Return dialogs to re-evaluate; merging removes them."""
+        """Return dialogs to re-evaluate; merging the transaction removes them from this list."""
         return tuple(kept.key for kept in islice(self._probes, min(most, AT_ONCE)))
 
     def restore(self, key: DialogKey, dialog: Dialog) -> None:
@@ -172,7 +174,7 @@ class CommittedState:
         self._timers.advance(now)
 
     def sources_to_forget(self, seen: Mapping[Source, Seen]) -> tuple[Source, ...]:
-        """Return the sources to remove when these are added: the sources silent for longest."""
+        """Return the sources to remove when these are added: those silent for longest."""
         new = sum(source not in self.seen for source in seen)
         excess = len(self.seen) + new - MOST_SOURCES
         idle = (source for source in self.seen if source not in seen)
@@ -215,7 +217,7 @@ class CommittedState:
         self.retention.note(kept, dialog)
 
     def _is_untouched(self, dialog: Dialog) -> bool:
-        """Tell whether the dialog has survived all changes to its database and service."""
+        """Return whether the dialog has survived all changes to its database and service."""
         return (
             self.is_alive(dialog)
             and dialog.error_epoch >= self.error_epoch(dialog.database)
@@ -223,7 +225,7 @@ class CommittedState:
         )
 
     def _accepts(self, dialog: Dialog) -> bool:
-        """Tell whether the queue of the dialog's service is on."""
+        """Return whether the queue of the dialog's service is on."""
         service = self.service(dialog.database, dialog.service)
         return service is not None and service.queue_on
 
@@ -247,11 +249,11 @@ class CommittedState:
         return self.retention.go_on(self._look)
 
     def _look(self, kept: Kept) -> Dialog | None:
-        is_here = self.dialogs.kept(kept.key) is kept  # a new dialog may have its key
+        is_here = self.dialogs.kept(kept.key) is kept  # a new dialog may have the same key
         return self.dialogs.look(kept.key) if is_here else None
 
     def arm(self, key: DialogKey) -> None:
-        """Return a dialog's unused turn."""
+        """Return the unused turn of a dialog."""
         kept, dialog = self.dialogs.kept(key), self.dialogs.get(key)
         if kept is not None and dialog is not None:
             self._timers.arm(kept, dialog.due_at)

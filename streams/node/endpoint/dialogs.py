@@ -28,14 +28,14 @@ dictionary takes four times as much memory."""
 
 
 class Kept:
-    """A dialog as a partition keeps it: its stored parts, and its position in each index.
+    """A dialog as stored by a partition: its stored parts, and its position in each index.
 
     All parts are in a single object, because another dictionary takes 50 bytes per dialog. Objects
     are compared by identity, which takes a tenth of the time of comparing keys. ``key`` is the only
-    object that represents the key; ``record`` is the state record, if it was written, which does
-    not contain ``last_copy``. ``awake`` belongs to Dialogs: the bytes that are counted while the
-    dialog is kept as a value. ``due`` and ``entered`` belong to Timers, ``line`` and ``position``
-    to Oldest, ``in_flight`` and ``where`` to Flows.
+    object that represents the key; ``record`` is the state record, if one was written. The record
+    does not contain ``last_copy``. ``awake`` belongs to Dialogs: the bytes that are counted while
+    the dialog is kept as a value. ``due`` and ``entered`` belong to Timers, ``line`` and
+    ``position`` to Oldest, ``in_flight`` and ``where`` to Flows.
     """
 
     __slots__ = (
@@ -63,11 +63,11 @@ class Kept:
 
 
 class Dialogs(Mapping[DialogKey, Dialog]):
-    """Dialogs by key. Idle ones are kept as the bytes of their state records.
+    """Dialogs by key. Idle dialogs are kept as the bytes of their state records.
 
-    A record is decoded on access. Without ``unpack``, or without a written record, a dialog stays a
-    value. ``last_copy`` is the default for dialogs whose last copy is unknown, because the record
-    does not contain it.
+    A record is decoded on access. A dialog remains a value if there is no ``unpack``, or if no
+    record has been written. ``last_copy`` is the default for dialogs whose last copy is unknown,
+    because the record does not contain it.
     """
 
     def __init__(self, unpack: Unpack | None = None, awake: int = AWAKE) -> None:
@@ -104,7 +104,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         return self[key] if key in self._kept else default
 
     def look(self, key: DialogKey) -> Dialog | None:
-        """Return a dialog for inspection; a dialog that is kept as a record stays a record."""
+        """Return a dialog for inspection; a dialog that is kept as a record remains a record."""
         dialog = self._awake.get(key)
         if dialog is None and key in self._kept:
             dialog = self._read(self._kept[key])
@@ -183,12 +183,12 @@ class Dialogs(Mapping[DialogKey, Dialog]):
 
     @property
     def _are_too_many(self) -> bool:
-        """Tell whether a dialog should be kept as a record only; a single dialog may be large."""
+        """Return whether a dialog should be kept as a record only; a single dialog may be large."""
         awake = len(self._awake)
         return awake > self._limit or (self._awake_bytes > AWAKE_BYTES and awake > 1)
 
     def _count(self, kept: Kept, size: int) -> None:
-        """Note the size in bytes of a dialog's records: 0 unless it is kept as a value."""
+        """Store the size in bytes of a dialog's records: 0 unless the dialog is kept as a value."""
         self._awake_bytes += size - kept.awake
         kept.awake = size
 

@@ -42,7 +42,7 @@ def effects_to_records(
 ) -> None:
     """Turn the effects of a dialog into records of the transaction.
 
-    Most effects are messages, and several of them follow one another.
+    Most effects are messages, often several in a row.
     """
     for kind, run in groupby(effects, type):
         if kind is Transmit:
@@ -126,7 +126,7 @@ def _transmit(tx: Overlay, dialog: Dialog, effects: Iterable[Transmit]) -> None:
     for sequence, position, attempt, fragment, fragments in effects:
         command = tx.command_at(position)
         kind, flags, body = _said(command)
-        if fragments > 1:  # by their number alone, so that every attempt is split in the same way
+        if fragments > 1:  # split by number alone, so that every attempt is split in the same way
             size = -(-len(body) // fragments)
             body = body[fragment * size : (fragment + 1) * size]
         message_id, stored_at = command.message_id(conversation), command.stored_at
@@ -136,7 +136,7 @@ def _transmit(tx: Overlay, dialog: Dialog, effects: Iterable[Transmit]) -> None:
 
 
 def _said(command: Command) -> tuple[str, Flag, bytes]:
-    """Return type, flags and body of the message of a command."""
+    """Return the type, flags and body of the message of a command."""
     if command.kind is not CommandKind.END:
         return command.type or DEFAULT, Flag.NONE, command.body or b""
     if command.error_code is None:
@@ -180,7 +180,7 @@ _arrived = lru_cache(1024)(_with_visit)
 def _enqueue_own(
     tx: Overlay, dialog: Dialog, name: str, kind: str, flags: Flag, body: bytes
 ) -> None:
-    """Enqueue a message created by this broker; it has no number in the dialog."""
+    """Enqueue a message that this broker has created; it has no number in the dialog."""
     identity = uuid.uuid5(dialog.handle, name)
     header = Header(identity, kind, 0, tx.now, dialog.expires_at, flags | Flag.UNSEQUENCED)
     _enqueue(tx, dialog, (Enqueue(header, body, None),))

@@ -92,6 +92,6 @@ class Endpoint(CommittedState):
             self._probes.update(dict.fromkeys(self._waiting.for_service(*wanted)))
 
     def abandon(self, tx: Transaction) -> None:
-        """Drop an aborted transaction: its timers are armed again."""
+        """Drop an aborted transaction and arm its timers again."""
         for key in tx.machines:
             self.arm(key)

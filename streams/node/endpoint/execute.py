@@ -52,12 +52,12 @@ def _begin(tx: Overlay, command: Command) -> Number | None:
 def _send_to_all(tx: Overlay, position: int, command: Command, first: Machine) -> Number | None:
     """SEND on several conversations; if one rejects the message, none of them sends it (EX-66)."""
     size, limits = len(command.body or b""), tx.endpoint.limits
-    if size * (1 + len(command.also)) > limits.copies:  # one record, and unlimited copies
+    if size * (1 + len(command.also)) > limits.copies:  # one record may cause any number of copies
         return Number.MESSAGE_TOO_LARGE
     if len(command.also) >= MOST_CONVERSATIONS:
         return Number.MESSAGE_TOO_LARGE
     keys = [(command.database, also, command.from_initiator) for also in command.also]
-    if len({command.conversation, *command.also}) <= len(keys):  # each conversation at most once
+    if len({command.conversation, *command.also}) <= len(keys):  # conversations must differ
         return Number.HANDLE_UNKNOWN
     if not all(tx.knows(key) for key in keys):  # before any dialog is changed
         return Number.HANDLE_UNKNOWN

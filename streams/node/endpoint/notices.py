@@ -1,8 +1,8 @@
 """The route requests of one transaction; :mod:`~streams.node.endpoint.route_requests` decides them.
 
 A request is an ordinary dialog of the database's system service. Its BEGIN and its single SEND are
-written as commands into ``cmd``, so that they are accepted, stored and retried like any other; the
-database itself reads the answers, and issues END.
+written into ``cmd`` as commands, so that they are accepted, stored and retried like any other
+command. The database itself reads the answers and issues END.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streams.routing import SYSTEM_SERVICE
 
 @dataclass(slots=True)
 class Notices:
-    """Changes to the requests of a transaction; ``said`` has the commands to write.
+    """Changes to the requests of a transaction; ``said`` contains the commands to write.
 
     Dialogs that wait for a (database, service) in ``again`` are re-evaluated next. The requests for
     each (database, service) in ``forgotten`` are removed. ``now`` is epoch milliseconds.
@@ -42,7 +42,7 @@ class Notices:
         }
 
     def ask(self, wanted: Status) -> None:
-        """Request a route because of the forwarder's status, unless a request is open."""
+        """Request a route as the forwarder's status demands, unless a request is open."""
         kept = self._of(wanted.database)
         if kept is not None and wanted.service is not None:
             begun = kept.ask(wanted.service, wanted.broker, self.now)
@@ -50,19 +50,19 @@ class Notices:
                 self.said += _commands(begun, wanted.database, self.now)
 
     def is_open(self, database: str, conversation: uuid.UUID) -> bool:
-        """Tell whether a conversation is a request of a database."""
+        """Return whether a conversation is a request of a database."""
         kept = self._of(database)
         return kept is not None and kept.open(conversation) is not None
 
     def refused(self, command: Command) -> bool:
-        """Treat a request that could not be made as ended; tell whether there was one."""
+        """Treat a request that could not be made as ended; return whether there was one."""
         is_request = command.from_initiator and self.is_open(command.database, command.conversation)
         if is_request:
             self._ended(command.database, command.conversation)
         return is_request
 
     def found(self, database: str, service: str) -> None:
-        """Note that a message to a service without a route was acknowledged."""
+        """Record that a message to a service without a route was acknowledged."""
         kept = self._of(database)
         if kept is not None:
             kept.found(service)

@@ -1,4 +1,4 @@
-"""Keys ordered by a position, the lowest first."""
+"""Keys ordered by position, the lowest first."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ STALE = 2
 
 
 class Oldest(Generic[K]):
-    """Keys, each with a position; :meth:`first` returns them in order. A key has one place.
+    """Keys, each with one position; :meth:`first` returns them in order of position.
 
-    Each key has a heap entry no higher than its position. Positions mostly rise, and an entry is
-    raised only when it is reached. Entries of removed keys are dropped when they are reached, or
+    Each key has a heap entry no higher than its position. Positions mostly increase, and an entry
+    is raised only when it is reached. Entries of removed keys are dropped when they are reached, or
     when they make up most of the heap.
     """
 

@@ -11,7 +11,7 @@ from streams.protocol import ERROR, Ack, Header, Journey, Parties
 
 
 class OutFrame(NamedTuple):
-    """A frame for ``out``: a message, or an acknowledgement if ``ack`` is set."""
+    """A frame for ``out``: an acknowledgement if ``ack`` is set, otherwise a message."""
 
     conversation: uuid.UUID
     parties: Parties

@@ -72,11 +72,11 @@ class _Frames:
 
 @dataclass(slots=True)
 class Turns:
-    """The dialogs whose turn it is (``room``); ``opens`` adds those that the transaction opens.
+    """The dialogs that are next (``room``); ``opens`` adds those that the transaction opens.
 
-    ``hurried`` has the dialogs that have retried at their turn, ``added`` the flows of all
-    dialogs that had a turn, and ``answered`` the destinations that have acknowledged a copy; all
-    are known at the commit.
+    ``hurried`` contains the dialogs that have retried at their turn, ``added`` the flows of all
+    dialogs that had a turn, and ``answered`` the destinations that have acknowledged a copy. All
+    three are known at the commit.
     """
 
     room: Sequence[DialogKey] = ()
@@ -91,10 +91,10 @@ class Overlay:
     """The changes and output of a transaction so far; ``now`` is epoch milliseconds.
 
     An overlay has no reference cycles, so reference counting frees it at once. ``most`` limits its
-    frames and queue messages, ``planned`` counts them. An input is never split, so an input may
-    exceed the limit; waiting dialogs (``turns``) only use what remains of the limit. ``own`` has
-    messages for the system service, which the database reads without a queue. ``records`` and
-    ``chunks`` are the state records written for the overlay's dialogs; ``None`` marks a deleted
+    frames and queue messages, and ``planned`` counts them. An input is never split, so a single
+    input may exceed the limit; waiting dialogs (``turns``) use only the rest of the limit. ``own``
+    contains messages for the system service, which the database reads without a queue. ``records``
+    and ``chunks`` are the state records written for the overlay's dialogs; ``None`` marks a deleted
     chunk. ``probed`` has the re-evaluated dialogs. ``repeated`` counts statements seen before;
     ``forgotten_sources`` are removed from the state.
     """
@@ -137,7 +137,7 @@ class Overlay:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether further inputs should go into the next transaction."""
+        """Return whether further inputs should go into the next transaction."""
         return self.planned >= self.most
 
     # --- dialogs ---------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class Overlay:
         return machine
 
     def knows(self, key: DialogKey) -> bool:
-        """Tell whether a dialog exists, without adding it to the overlay."""
+        """Return whether a dialog exists, without adding it to the overlay."""
         return key in self.machines or key in self.endpoint.dialogs
 
     def service_of(self, database: str, group: uuid.UUID) -> str | None:
@@ -168,15 +168,15 @@ class Overlay:
             key, machine = next(iter(here.items()))
             if machine.dialog.group == group:
                 return machine.dialog.service
-            del here[key]  # it was moved
+            del here[key]  # the dialog was moved to another group
         committed = self._first_committed(where)
         return None if committed is None else self.endpoint.dialogs[committed].service
 
     def _first_committed(self, where: tuple[str, uuid.UUID]) -> DialogKey | None:
         """Return a member of a group that this transaction has not changed.
 
-        The search continues where the previous one ended, because no dialog ever leaves the
-        overlay.
+        The search continues where the previous one ended, because dialogs are never removed from
+        the overlay.
         """
         key, others = self._committed.get(where) or (None, iter(self.endpoint.members(*where)))
         if key is None or key in self.machines:
@@ -185,7 +185,7 @@ class Overlay:
         return key
 
     def joins(self, machine: Machine) -> None:
-        """Note that a dialog of the overlay belongs to its current group."""
+        """Record that a dialog of the overlay belongs to its current group."""
         if self._by_group is not None:
             dialog = machine.dialog
             here = self._by_group.setdefault((dialog.database, dialog.group), _Members())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from xmlschema.validators import XsdPatternFacets
 
 _BEGIN, _END = "^(?:", r")$(?!\n\Z)"
-_SYNTAX = re.compile(  # parses the expression for ``re`` that xmlschema makes of a pattern
+_SYNTAX = re.compile(  # parses the expression for ``re`` into which xmlschema converts a pattern
     r"\(\?:|[()|?*+]|\{[\d,]+\}"
     r"|(?P<set>\[(?:\^\\r\\n|\^\\w\\W|(?:\\\W|[^\\\]])+)\]|\\[dDsSwWnrt\W]|[^\\\[.^$])",
     re.DOTALL,
@@ -38,11 +38,12 @@ _KEPT_SETS = 64
 
 
 def run_linearly(schema: XMLSchema) -> float:
-    """Replace the patterns of a schema collection by linear ones.
+    """Replace the patterns of a schema collection with linear patterns.
 
     Return the maximum number of steps that the most expensive type takes for a character: 0 without
     patterns, infinite if a pattern is left to ``re``. A pattern is left to ``re`` if it has a count
-    above 1,000 or more than 20,000 instructions, and every pattern is if RE2 is not installed.
+    above 1,000 or more than 20,000 instructions. If RE2 is not installed, all patterns are left to
+    ``re``.
     """
     return max(map(_replace, _facets(schema)), default=0.0)
 

@@ -35,8 +35,9 @@ class TrimPoint(NamedTuple):
 class RetentionFloor:
     """The lowest position that each dialog of a partition needs.
 
-    A change of a dialog is only noted. A *round* examines the dialogs noted before it, some at a
-    time; dialogs that change during the round need no record below the positions at its start.
+    A change of a dialog is only registered. A *round* examines the dialogs that were registered
+    before it, a few at a time; dialogs that change during the round need no record below the
+    positions at its start.
     """
 
     def __init__(self) -> None:
@@ -46,14 +47,14 @@ class RetentionFloor:
         self._floor: TrimPoint | None = None
 
     def note(self, kept: Kept, dialog: Dialog) -> None:
-        """Note a committed dialog."""
+        """Register a committed dialog."""
         if dialog.needs_bodies:
             self._noted[kept] = None
         else:
             self.forget(kept)
 
     def forget(self, kept: Kept) -> None:
-        """Note that a dialog needs no record."""
+        """Record that a dialog needs no record."""
         self._noted.pop(kept, None)
         for lowest in self._lowest:
             lowest.pop(kept, None)
@@ -66,7 +67,7 @@ class RetentionFloor:
 
     @property
     def goes_on(self) -> bool:
-        """Tell whether a round is running."""
+        """Return whether a round is running."""
         return self._floor is not None
 
     def go_on(self, look: Callable[[Kept], Dialog | None], most: int = AT_ONCE) -> TrimPoint | None:
@@ -101,7 +102,7 @@ class RetentionFloor:
         """Return the number of dialogs that need a record below a position, and ``most`` of them.
 
         ``which`` is 0 for ``cmd``, 1 for ``in``. The dialogs that need the oldest records come
-        first. The result is as old as the last round.
+        first. The result dates from the last round.
         """
         lowest = self._lowest[which].items()
         found = [(needed, kept.key) for kept, needed in lowest if needed < position]

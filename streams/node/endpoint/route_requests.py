@@ -104,7 +104,7 @@ class Requests:
             self._ended[request.service] = None
 
     def excess(self, now: int) -> Iterator[str]:
-        """Yield the services of ended requests to be forgotten: the requests unchanged for longest.
+        """Yield the services of ended requests to be forgotten: those unchanged for longest.
 
         The back-off of these requests is over, so forgetting a request does not change when the
         next request for its service is made.
@@ -119,8 +119,8 @@ class Requests:
 class Configuration:
     """The requests of one database: committed requests, and those changed by the transaction.
 
-    ``fits`` tells whether a conversation id belongs to the partition that keeps these requests (see
-    :func:`request_owner`).
+    ``fits`` returns whether a conversation id belongs to the partition that stores these requests
+    (see :func:`request_owner`).
     """
 
     broker_id: str
@@ -142,7 +142,7 @@ class Configuration:
         return BeginNotice(conversation, message_id, self.limits.max_lifetime, body)
 
     def ended(self, conversation: uuid.UUID, now: int) -> TryAgain | None:
-        """Note the end of a request by END, by an error, or by the end of its lifetime."""
+        """Record the end of a request: by END, by an error, or because its lifetime has ended."""
         known = self.open(conversation)
         if known is None:
             return None
@@ -160,7 +160,7 @@ class Configuration:
         return known
 
     def found(self, service: str) -> None:
-        """Note that there is a route: when the route expires, the next request is made at once."""
+        """Record that a route exists: when it expires, the next request is made at once."""
         known = self._known(service)
         if known is not None and (known.rounds or known.again_at):
             self.changed.put(replace(known, rounds=0, again_at=0))
@@ -218,4 +218,4 @@ def parse_missing_route(body: bytes) -> MissingRoute | None:
 
 
 def _text(text: str) -> str:
-    return escape(text, {"\r": "&#13;"})  # a parser replaces a plain carriage return by a line feed
+    return escape(text, {"\r": "&#13;"})  # a parser replaces a carriage return with a line feed

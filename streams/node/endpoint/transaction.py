@@ -39,7 +39,7 @@ class Transaction(Overlay):
     # --- inputs ----------------------------------------------------------------------------------
 
     def command(self, position: int, command: Command) -> bool:
-        """Apply a statement; return whether it was executed, as its body may then be needed again.
+        """Apply a statement; return whether it was executed and its body may be needed again.
 
         A rejected statement yields an event and a result. A statement that was seen before has no
         effect, and gets the same result again.
@@ -72,7 +72,7 @@ class Transaction(Overlay):
         return number is None
 
     def _pass_over(self, command: Command, cause: Cause) -> bool:
-        """Tell whether a statement was seen before; count repetitions, report differences."""
+        """Return whether a statement was seen before; count repetitions, report differences."""
         seen = self.seen_of(cause.source)
         if not seen.has(cause):
             return False
@@ -125,7 +125,7 @@ class Transaction(Overlay):
         self._frames.read(needed)
 
     def message(self, position: int, message: Message) -> bool:
-        """Apply a message frame from the local forwarder; tell whether it is kept.
+        """Apply a message frame from the local forwarder; return whether it is kept.
 
         The conversation and the parties determine the frame's endpoint, which does not change
         within a transaction. A frame that is kept (out of order, incomplete or parked) is later

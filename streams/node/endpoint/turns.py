@@ -33,9 +33,9 @@ DIALOG = 36
 def take_turns(tx: Overlay) -> None:
     """Let dialogs transmit, as far as the transaction and their flows have room.
 
-    Waiting messages get at least a quarter of the transaction, however many of its messages are
-    new. Flows take turns, and in each flow the oldest message is next. A dialog whose bodies are
-    too far ahead of those of the others keeps its turn for the next transaction.
+    Waiting messages get at least a quarter of the transaction, however many new messages it has.
+    Flows take turns, and in each flow the oldest message is next. A dialog whose bodies are too far
+    ahead in the log keeps its turn for the next transaction.
     """
     planned = _plan(tx)
     found: dict[Destination, list[int]] = defaultdict(list)
@@ -57,7 +57,7 @@ Planned = dict[DialogKey, tuple[Destination, list[int]]]
 
 
 def _plan(tx: Overlay) -> Planned:
-    """Return what dialogs may transmit. Dialogs that are due for a retry retry at once."""
+    """Return what each dialog may transmit. Dialogs that are due for a retry send it at once."""
     left = max(tx.most - tx.planned, tx.most // 4, 1)
     keys: dict[Destination, deque[DialogKey]] = defaultdict(deque)
     for key, where in _waiting(tx).items():
@@ -74,12 +74,12 @@ def _plan(tx: Overlay) -> Planned:
 
 
 class _FlowTurns:
-    """The turns of a flow's dialogs in a transaction, which plans about ``fair`` of its messages.
+    """The turns of a flow's dialogs in a transaction; about ``fair`` of its messages are planned.
 
     The dialog with the oldest message is next, and plans a few messages. If m messages of each of D
     dialogs are planned, whose messages are interleaved evenly in ``cmd``, then a transaction of T
     messages has T/m dialogs and reads m·D records. This is fastest with m² = DIALOG·T/D, or with
-    GAP instead of a larger D, because a seek skips the rest. If a thousand dialogs wait and each
+    GAP instead of a larger D, because a seek skips the rest. If a thousand dialogs waited and each
     planned its whole window, each message would be read 20 times.
 
     A dialog's last m/2 messages are planned together with those before them, which costs less than
@@ -132,7 +132,7 @@ class _FlowTurns:
         return used
 
     def _position(self) -> int:
-        """Return the next position of the first dialog that is not started; -1 if unknown."""
+        """Return the next position of the first dialog that has not started; -1 if unknown."""
         kept = self._tx.endpoint.dialogs.kept(self._keys[0])
         return kept.position if kept is not None and kept in self._flow.waiting else -1
 

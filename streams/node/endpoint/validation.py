@@ -43,7 +43,7 @@ _PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] is quadratic in repeated "<?xml
 
 
 class _Compiled(NamedTuple):
-    """A schema collection. ``lists``: has types with these; ``steps``: of a pattern's character."""
+    """A schema collection. ``lists``: it has list types; ``steps``: per character of a pattern."""
 
     validator: XMLSchema
     lists: bool
@@ -73,7 +73,7 @@ def judge(
 
 
 class AnyBody(dict[tuple[str, str, str, bool], bool]):
-    """Cache whether any body is valid, by (database, contract, type, sent by the initiator).
+    """Cache whether all bodies are valid, by (database, contract, type, sent by the initiator).
 
     Bodies of nearly all types need no check. Each transaction has its own cache, because the
     entries depend on the version of the catalog. ``checked`` is the number of bytes that needed a
@@ -102,7 +102,7 @@ class AnyBody(dict[tuple[str, str, str, bool], bool]):
 
 
 def is_valid(message_type: MessageType, body: bytes) -> bool:
-    """Tell whether a body passes the validation of its type."""
+    """Return whether a body passes the validation of its type."""
     match message_type.validation:
         case Validation.NONE:
             return True

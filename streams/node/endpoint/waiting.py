@@ -8,7 +8,7 @@ from streams.node.endpoint.dialogs import Kept
 
 
 class Waiting:
-    """Dialogs in the order in which they began to wait, and by database and far service.
+    """Dialogs in the order in which they began to wait, also indexed by database and far service.
 
     Applications choose the names of services, and each service may have its own request, so finding
     the dialogs that wait for a service must not search all dialogs.

@@ -1,7 +1,7 @@
-"""Decide about a record: route it, decrement its hop count, and forward or drop it.
+"""Decide what to do with a record: route it, decrement its hop count, and forward or drop it.
 
 The functions are pure and have no dialog state, so the same record under the same catalog has the
-same outcome, and losing a forwarder loses only copies. The route is in the record's plan
+same outcome, and the loss of a forwarder loses only copies. The route is in the record's plan
 (``plan_cache``); the report of a drop, such as an exhausted hop count (11285), is in
 ``report_drop``.
 """
@@ -29,7 +29,7 @@ _ANY = uuid.UUID(int=0)
 
 
 class Forwarder:
-    """One instance's routing decision, applied to records.
+    """The routing decisions of one instance.
 
     ``reachable`` is the presence predicate; ``roles`` knows the principals of mirrored routes;
     without it, no principal is known. ``now`` is epoch milliseconds everywhere.
@@ -53,7 +53,7 @@ class Forwarder:
         self.switch(catalog)
 
     def switch(self, catalog: CatalogView) -> None:
-        """Switch to a new version of the catalog; plans are made again."""
+        """Switch to a new version of the catalog; all plans are made again."""
         self.catalog = catalog
         self._here = catalog.instances[self.instance]
         self._mirrored = any(instance == self.instance for instance, _ in catalog.mirrors)
@@ -66,7 +66,7 @@ class Forwarder:
         return self._cache.instance_at(address)
 
     def handle(self, record: Record, now: int) -> Outcome:
-        """Decide about one record; raise the codec's MalformedError if its envelope is invalid."""
+        """Decide on one record; raise the codec's MalformedError if its envelope is invalid."""
         cached = self._plan(record, now)
         if cached.forged:
             return self.reject(record, Number.SENDER_NOT_PERMITTED, now)
@@ -185,7 +185,7 @@ class Forwarder:
         return (record.source, record.key, side, number)
 
     def release(self, record: Record, now: int) -> Outcome:
-        """Decide again about a buffered record, whose time to live may have expired (11290)."""
+        """Reconsider a buffered record, whose time to live may have expired (11290)."""
         hop = self._codec.hop(record.hop)
         if hop.expired(now):
             return self.reject(record, Number.NOT_DELIVERABLE_IN_TIME, now, hop)
@@ -251,7 +251,7 @@ class Forwarder:
         return self._forward(record, only, hop, now)
 
     def _failover(self, prepared: Prepared, start: int) -> list[int]:
-        """Return the first reachable address, starting with the address whose turn it is."""
+        """Return the first reachable address, starting with the address that is next in turn."""
         count = len(prepared.targets)
         for step in range(count):
             at = (start + step) % count

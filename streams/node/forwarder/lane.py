@@ -11,9 +11,9 @@ from streams.node.forwarder.outcome import Place
 class Lane:
     """The destination of every first copy with this ``sb-route``, for messages or their answers.
 
-    Only the copy's ``sb-hop`` remains to be checked: it must have time and hops left, and be a
-    first transmission unless ``retries`` take the same path, because the route has only one
-    address. ``begun``: the copy was sent from this instance, and must prefer the first address;
+    Only the copy's ``sb-hop`` remains to be checked. It must have time and hops left, and must be a
+    first transmission, unless ``retries`` take the same path because the route has only one
+    address. ``begun``: the copy was sent from this instance and must prefer the first address;
     ``spend``: forwarding uses up a hop; ``inside`` and ``database``: as in
     :class:`streams.node.Copy`; ``hide``: the path so far is omitted.
     """

@@ -46,8 +46,9 @@ class Record:
 class Copy:
     """Write the record to this place, with these two headers replaced.
 
-    ``inside`` matters only in ``in``: the message counts as sent from this instance. ``database``
-    is the mirrored database, if any, to whose pair's ``in`` or ``ack`` the copy is written.
+    ``inside`` matters only in ``in``, where it marks the message as sent from this instance.
+    ``database`` is the mirrored database, if any, to whose pair's ``in`` or ``ack`` the copy is
+    written.
     """
 
     place: Place

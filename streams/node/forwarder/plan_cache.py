@@ -42,7 +42,7 @@ class Prepared:
 class CachedPlan:
     """A plan with its prepared decisions; ``only`` is set if all dialogs have the same decision.
 
-    The plan is valid from ``since`` until just before ``until``. If a clock goes back, an expired
+    The plan is valid from ``since`` until just before ``until``. If a clock is set back, an expired
     route exists again, as it would for a restarted forwarder (5.1-4). ``forged``: another cluster
     wrote the record with a sender that is not allowed.
     """
@@ -98,7 +98,7 @@ class PlanCache:
         return cached
 
     def _is_forged(self, record: Record, parties: Parties) -> bool:
-        """Tell whether another cluster wrote a record with a sender that is not allowed."""
+        """Return whether another cluster wrote a record with a sender that is not allowed."""
         if record.writer is None:
             return False
         senders = self._writers.get(record.writer)

@@ -34,7 +34,7 @@ class HopView(Protocol):
         """Return the number of instances on the path before this one."""
 
     def expired(self, now: int) -> bool:
-        """Tell whether the time to live has expired at ``now`` (epoch milliseconds)."""
+        """Return whether the time to live has expired at ``now`` (epoch milliseconds)."""
 
     def edited(
         self,

@@ -1,9 +1,9 @@
-"""Choose among several addresses in turn, at each instance on a path.
+"""Choose among several addresses in turn at each instance on a path.
 
 A retry tries the next address, in both directions. If only the attempt's number decided, all
 choices on a round trip would change together, and some paths would never be tried. For example,
 with two addresses at each end, attempts 1, 3, 5 and so on would use the second address, and their
-answers would always return over the same address. So each instance on the path counts its rounds
+answers would always return through the same address. So each instance on the path counts its rounds
 differently, and every combination of addresses has its turn (as soon as possible, if all have the
 same number of addresses).
 """

@@ -2,8 +2,8 @@
 
 The predicate is that of :mod:`streams.node.liveness.presence`: five seconds of silence by the
 reader's own clock, which advances only with its own presence. The reader's presence is in its own
-cluster, so the other cluster's topic does not show how far the reader has read it. Instead, every
-name in that topic gets five more seconds whenever the reader may have been suspended or
+cluster, so the other cluster's topic does not show how far the reader has read that topic. Instead,
+every name in that topic gets five more seconds whenever the reader may have been suspended or
 disconnected from its own cluster. The names of an unreachable cluster are silent, too.
 """
 
@@ -27,7 +27,7 @@ class FarPresence:
     _periods: dict[str, float] = field(default_factory=dict)
 
     def beat(self, at: float, period: float = 1.0) -> None:
-        """Note that the reader's own presence has advanced; the next is due in ``period`` s."""
+        """Record that the reader's own presence has advanced; the next is due in ``period`` s."""
         gap = 0.0 if self._own_at is None else at - self._own_at
         step = min(gap, STEP * self._own_period)
         if self._own_at is None or gap >= SILENCE * self._own_period:
@@ -36,14 +36,14 @@ class FarPresence:
         self._own_at, self._own_period = at, period
 
     def seen(self, instance: str, replica: str, count: int, period: float = 1.0) -> None:
-        """Note a heartbeat of the other cluster, unless its count is old."""
+        """Record a heartbeat of the other cluster, unless its count is old."""
         if self._count.get(instance) != (replica, count):
             self._count[instance] = (replica, count)
             self._changed[instance] = self._clock
             self._periods[instance] = period
 
     def reachable(self, instance: str, at: float) -> bool:
-        """Tell whether an instance is reachable; true if unknown."""
+        """Return whether an instance is reachable; true if unknown."""
         if self._own_at is None or at - self._own_at >= SILENCE * self._own_period:
             return True
         silent = self._clock - max(self._awake, self._changed.get(instance, 0.0))

@@ -1,14 +1,14 @@
-"""Kafka's clock as a process knows it: messages have timestamps, but machines' clocks differ.
+"""Kafka's clock as a process knows it; messages have timestamps, but machines' clocks differ.
 
 The broker stamps heartbeats when it appends them (``LogAppendTime``), so a reader knows the
-broker's clock relative to its own monotonic clock, late by the transfer time. The transfer takes a
-fraction of a second, and the clock uses the fastest record of ten seconds. All workers of a cluster
-use this clock. A machine's own clock may be wrong or may be changed, so it is used only until
-Kafka's clock is known.
+broker's clock relative to its own monotonic clock, with a delay of the transfer time. The transfer
+takes a fraction of a second, and the clock uses the record with the shortest transfer in ten
+seconds. All workers of a cluster use this clock. A machine's own clock may be wrong or may be
+changed, so it is used only until Kafka's clock is known.
 
-The clock is not set back when the fastest record becomes too old and later records took longer,
-because a message could then be in its queue before it was sent. Instead, the clock runs slower
-until it is right.
+The clock is not set back when that record becomes too old and later records took longer, because a
+message could then be in its queue before it was sent. Instead, the clock runs slower until it is
+right.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class KafkaClock:
         self._course = own, own, 0.0
 
     def end_read(self, at: float) -> None:
-        """Note that the topic was read to its end, so that later records are new."""
+        """Record that the topic was read to its end, so that later records are new."""
         self._end_read = at
 
     def seen(self, appended: int, at: float) -> None:
-        """Note a record's append time (epoch milliseconds) by the broker's clock."""
+        """Process a record's append time (epoch milliseconds) by the broker's clock."""
         if at - self._end_read >= FRESH or not 0 <= appended <= LATEST:
             return
         sample, second = appended / 1000 - at, at

@@ -1,4 +1,4 @@
-"""Order the workers that share instances, in a different order at each instance.
+"""Order the workers that share instances, differently at each instance.
 
 Each instance is a consumer group, and with one partition the range assignor gives it to the first
 of its members by name. With the same order everywhere, the first worker would get every instance.

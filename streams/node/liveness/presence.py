@@ -3,11 +3,11 @@
 A durable topic never rejects a record, so "unreachable" is defined by heartbeats: a forwarder
 writes its ``presence`` once a second, and an instance is unreachable when its presence has not
 changed for five seconds by the *reader's* own clock. That clock advances only when the reader sees
-its own presence advance, because the records of other names are between its own in the topic. The
-clock advances by little more than a second at a time, however long the reader was suspended. No
-instance is judged while the reader may have been suspended or disconnected. The reader judges an
-instance only if its own presence has advanced within five seconds, and if it has read the topic to
-its end since then.
+its own presence advance, because the records of other names are interleaved with its own in the
+topic. The clock advances by little more than a second at a time, however long the reader was
+suspended. No instance is judged while the reader may have been suspended or disconnected. The
+reader judges an instance only if its own presence has advanced within five seconds, and if it has
+read the topic to its end since then.
 
 These are the limits of a cluster with up to 200 names. With more names, each sends heartbeats less
 often (:func:`period_of`), because every process reads all heartbeats, and the cost would grow with
@@ -42,8 +42,8 @@ def period_of(names: int) -> float:
 class Presence:
     """Heartbeats as one reader saw them; every ``at`` is the reader's monotonic clock in seconds.
 
-    ``own`` is the name under which the reader itself writes; ``since`` is its start. The names that
-    ``keeps`` keeps are removed only when they are silent.
+    ``own`` is the name under which the reader itself writes; ``since`` is its start. Names for
+    which ``keeps`` returns true are removed only when they are silent.
     """
 
     own: str
@@ -74,7 +74,7 @@ class Presence:
         *,
         clock: float | None = None,
     ) -> bool:
-        """Note a heartbeat, followed by the next in ``period`` seconds; tell if it is the reader's.
+        """Record a heartbeat, whose successor is due in ``period`` s; return whether it is our own.
 
         A heartbeat with an old count is ignored. ``clock``: the value of :attr:`clock` when the
         heartbeat was read, if it is noted only later.
@@ -97,7 +97,7 @@ class Presence:
         return instance == self.own
 
     def _forget(self) -> None:
-        """Remove names unreachable for twice the limit, as if they had never existed."""
+        """Remove names that were unreachable for twice the limit, as if they had never existed."""
         for instance, at in list(self._changed.items()):
             silence = SILENCE * self._periods.get(instance, 1.0)
             if instance != self.own and self._clock - at >= 2 * silence:
@@ -114,11 +114,11 @@ class Presence:
         self._periods.pop(instance, None)
 
     def end_read(self, at: float) -> None:
-        """Note that the topic was read to its end."""
+        """Record that the topic was read to its end."""
         self._end_read = at
 
     def may_judge(self, at: float) -> bool:
-        """Tell whether the reader itself is awake, connected and up to date."""
+        """Return whether the reader itself is awake, connected and up to date."""
         own = self._own_at
         return (
             own is not None
@@ -127,7 +127,7 @@ class Presence:
         )
 
     def reachable(self, instance: str, at: float, silence: float = SILENCE) -> bool:
-        """Tell whether an instance is reachable; true if unknown.
+        """Return whether an instance is reachable; true if unknown.
 
         ``silence``: the maximum number of seconds without a change, at one heartbeat per second.
         """

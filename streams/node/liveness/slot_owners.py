@@ -1,7 +1,7 @@
 """The owners of slots, as their heartbeats show.
 
 A slot is a worker's name across restarts, and one process at a time uses it. A starting worker
-first checks here that its slot is free. It must not wait for a killed predecessor longer than the
+first checks here that its slot is free. It must not wait longer for a killed predecessor than the
 detection takes, and must not fence a living predecessor, which would restart and fence the new
 worker in turn.
 """
@@ -51,7 +51,7 @@ def displaced(seen_at: Mapping[_Name, float], keeps: Callable[[_Name], bool]) ->
 
 
 def next_removal(names: int) -> int:
-    """Return the number of names above which names are removed again; ``names`` were left."""
+    """Return the number of names above which names are removed again, if ``names`` are left."""
     return max(MANY, min(2 * names, MOST_NAMES), names + names // 4)
 
 
@@ -75,8 +75,7 @@ class _Heartbeat(NamedTuple):
 class SlotOwners:
     """The last heartbeat of each slot; ``own`` is the reader's own replica.
 
-    Any client may use that replica, too, so the reader's own slots must be among the names that
-    ``keeps`` keeps.
+    Any client may use that replica, too, so ``keeps`` must return true for the reader's own slots.
 
     One thread updates this object; any thread may read it. Times are epoch milliseconds by Kafka's
     clock, taken from the newest heartbeat of any name, because no other clock may decide which
@@ -102,7 +101,7 @@ class SlotOwners:
         *,
         came: bool | None = None,
     ) -> None:
-        """Note a heartbeat; the next one is due in ``period`` seconds.
+        """Record a heartbeat; the next heartbeat is due in ``period`` seconds.
 
         ``came``: the value of :attr:`is_end_read` when the heartbeat was read, if it is noted only
         later.
@@ -130,12 +129,12 @@ class SlotOwners:
         self._other.pop(slot, None)
 
     def time(self, appended: int) -> None:
-        """Note when a heartbeat of any name was appended."""
+        """Record when a heartbeat of any name was appended."""
         self._newest = max(self._newest, appended)
 
     @property
     def is_end_read(self) -> bool:
-        """Tell whether the topic was ever read to its end."""
+        """Return whether the topic was ever read to its end."""
         return self._end_read
 
     def __len__(self) -> int:
@@ -143,11 +142,11 @@ class SlotOwners:
         return len(self._last)
 
     def end_read(self) -> None:
-        """Note that the topic was read to its end; later heartbeats are from living processes."""
+        """Record that the topic was read to its end; later heartbeats are from living processes."""
         self._end_read = True
 
     def has_left(self, slot: str) -> bool:
-        """Tell whether the last owner has stopped properly."""
+        """Return whether the last owner has stopped properly."""
         last = self._last.get(slot)
         return last is not None and last.number == LEFT
 
@@ -157,14 +156,14 @@ class SlotOwners:
         return 0 if mine is None else mine.number
 
     def has_rival(self, slot: str) -> bool:
-        """Tell by Kafka's timestamps whether another process also sends heartbeats of this slot."""
+        """Return whether, by Kafka's timestamps, another process sends heartbeats of this slot."""
         mine, other = self._mine.get(slot), self._other.get(slot)
         if mine is None or other is None or other.number == LEFT:
             return False
         return mine.appended - other.appended < other.fresh
 
     def state(self, slot: str) -> SlotState:
-        """Tell whether another process uses the slot.
+        """Return whether another process uses the slot.
 
         Call this after the topic was read to its end.
         """

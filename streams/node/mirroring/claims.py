@@ -16,7 +16,7 @@ from streams.topology import Mirror, Role
 
 
 def claims_of(catalog: CatalogView | None, instance: str) -> tuple[Claim, ...]:
-    """Return an instance's claims by a version of the catalog; no claims without a catalog."""
+    """Return an instance's claims by a version of the catalog, or no claims without a catalog."""
     here = catalog.instances.get(instance) if catalog is not None else None
     if catalog is None or here is None:
         return ()
@@ -64,7 +64,7 @@ def _is_borne_out(claim: Claim, mirror: Mirror) -> bool:
 
 
 def _asked_for(here: Instance, service: str, broker: str | None) -> Database | None:
-    """Return the database in question by its broker id, otherwise by its service."""
+    """Return the database in question, found by its broker id or otherwise by its service."""
     if broker is not None:
         return here.with_broker_id(broker)
     hosts = [d for d in here.databases.values() if service in d.services]

@@ -5,7 +5,7 @@ to neither before one claims to be. It stays with that principal until a failure
 principal is unreachable, reports that it is no longer the principal, or does not answer although
 copies to it remain unacknowledged. Then both partners are asked again, at once and later with the
 back-off of a retry (U-27); the other partner is used only if **it claims the role**. Otherwise
-messages stay where they are (9794), because the partners may still reach each other when this
+messages remain where they are (9794), because the partners may still reach each other when this
 instance cannot reach the principal.
 
 *Epochs* prevent trust in a deposed principal. Every failover creates a higher epoch, and every

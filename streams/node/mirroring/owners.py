@@ -2,7 +2,7 @@
 
 A mirrored database has its own ``cmd``, ``out``, ``in``, ``ack`` and ``dialog``, named after the
 pair. Only the principal's worker consumes them, so a failover changes the consumer and copies
-nothing. A pair's worker sees only the pair's databases; the instance's other worker sees all
+nothing. A pair's worker sees only the databases of the pair; the instance's other worker sees all
 remaining databases.
 """
 

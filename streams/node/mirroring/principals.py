@@ -1,4 +1,4 @@
-"""The principal of each mirrored pair, as the claims in the partners' heartbeats show.
+"""The principal of each mirrored pair, according to the claims in the partners' heartbeats.
 
 A forwarder that uses a mirrored route asks both partners (``mirror``). No question is sent, because
 the answer is a partner's last claim, as long as the partner is reachable. A partner that is silent
@@ -37,7 +37,7 @@ class Peers(Protocol):
         """Return an instance's last claims, or ``None`` if there are none yet."""
 
     def reachable(self, instance: str) -> bool:
-        """Tell whether an instance is reachable."""
+        """Return whether an instance is reachable."""
 
 
 class Principals:
@@ -84,7 +84,7 @@ class Principals:
 
     @property
     def are_asked_for(self) -> bool:
-        """Tell whether any mirrored route was used, in which case claims must be evaluated."""
+        """Return whether any mirrored route was used, in which case claims must be evaluated."""
         return bool(self._routes)
 
     def look(self, now: int) -> tuple[Event, ...]:
@@ -128,7 +128,7 @@ class Principals:
                     self._settled(pair, partner, as_of)
 
     def _settled(self, pair: Pair, partner: int, as_of: int) -> None:
-        """Close a question, unless its answer has led to another one."""
+        """Close a question, unless its answer has led to another question."""
         if self._owed.get((pair, partner)) == as_of:
             del self._owed[pair, partner]
 

@@ -34,7 +34,7 @@ class Context:
 
     @property
     def inside(self) -> bool:
-        """Tell whether the message was sent from this instance."""
+        """Return whether the message was sent from this instance."""
         return self.query.origin is Origin.INSIDE
 
     def live(self, routes: Routes) -> Routes:

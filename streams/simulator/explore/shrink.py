@@ -81,7 +81,7 @@ def _dialog(step: Step) -> str | None:
 
 
 def _is_whole(steps: tuple[Step, ...]) -> bool:
-    """Tell whether every dialog begins before its steps, and every fault ends."""
+    """Return whether every dialog begins before its steps, and every fault ends."""
     dialogs: set[str | None] = {None}
     down: set[object] = set()
     for step in steps:

@@ -63,7 +63,7 @@ class CatalogFollower:
         return self._checked(self._state.read(message), self._state.next)
 
     def end_read(self, position: int) -> bool:
-        """Note that the catalog was read to its end; return whether there is a new version."""
+        """Record that the catalog was read to its end; return whether there is a new version."""
         reread, self._reread = self._reread, None
         is_new = self._checked(reread is not None and self._state.replace(reread), position)
         self._must_begin_again = self._state.is_doubtful
