@@ -49,8 +49,8 @@ _RESOURCES = {
 def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int:
     """Create ACL entries for principals, from every host; return their number.
 
-    Existing entries stay, and an entry that several roles grant to a user is created once. Raises
-    SurroundingsError if the cluster refuses an entry; entries created before it stay.
+    Existing entries are kept, and an entry that several roles grant to a user is created once.
+    Raises SurroundingsError if the cluster refuses an entry; entries created before it are kept.
     """
     bindings = list(
         dict.fromkeys(

@@ -44,13 +44,13 @@ class CatalogState:
         """Return whether the catalog must be read again from its start.
 
         Kafka removes a tombstone after a day, so a reader that was absent for longer may keep
-        removed objects, and would refuse every new version. A version that does not match after
-        the catalog was read again is another writer's fault.
+        removed objects, and would refuse every new version. If a version still does not match after
+        the catalog was read again, another writer is at fault.
         """
         return self.refused not in ("", self._reread_for)
 
     def replace(self, reread: CatalogState) -> bool:
-        """Take over what was read again from the start; return whether it has a newer version.
+        """Take over the state that was read again from the start; return whether it is newer.
 
         Otherwise the last valid version remains, which may no longer be in the log.
         """
@@ -77,7 +77,7 @@ class CatalogState:
                     learn(key, json.loads(body))
                 return False
             return self._complete(number, json.loads(body)["hash"])
-        except Exception as error:  # anyone with write access may write any record
+        except Exception as error:  # any client with write access may write any record
             self.error = f"{key}: {error}"
             return False
 
@@ -215,7 +215,7 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
 def _demand_usable(objects: Mapping[str, str]) -> None:
     try:
         _topology_of(objects)
-    except Exception as error:  # anyone with write access may write anything there
+    except Exception as error:  # any client with write access may write any record there
         raise UnusableCatalogError(
             f"The catalog has an invalid object: {error}. Workers would not accept a new version "
             "that contains it, so none was published.",

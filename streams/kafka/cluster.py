@@ -121,7 +121,7 @@ class Cluster:
         """Create an idempotent producer with Java's partitioner; success reports only on request.
 
         ``stats`` receives the producer's statistics from time to time, while the producer is
-        polled; what it raises is only logged.
+        polled; exceptions in ``stats`` are only logged.
         """
         settings: dict[str, Any] = {
             "enable.idempotence": True,
@@ -148,11 +148,11 @@ class Cluster:
     ) -> Consumer:
         """Create a read_committed consumer that commits only explicitly.
 
-        ``stats`` is as for :meth:`producer`. ``within`` limits the bytes of a response and
-        overrides ``properties``: a larger batch is not read, and the client tries again until it is
-        assigned another offset. ``errors`` receives the client's errors when the client is polled,
-        including the error for a larger batch (_BAD_MSG). ``commits`` receives the results of
-        asynchronous commits, in the same way.
+        ``stats`` has the same meaning as for :meth:`producer`. ``within`` limits the bytes of a
+        response and overrides ``properties``: a larger batch is not read, and the client tries
+        again until it is assigned another offset. ``errors`` receives the client's errors when the
+        client is polled, including the error for a larger batch (_BAD_MSG). ``commits`` receives
+        the results of asynchronous commits, in the same way.
         """
         return Consumer(
             {
@@ -214,7 +214,7 @@ class Cluster:
         )
 
     def unreachable(self, error: KafkaException, timeout: float | None = None) -> SurroundingsError:
-        """Return the error for an unreachable cluster, after ``timeout`` seconds if any."""
+        """Return the error for an unreachable cluster, with the ``timeout`` in seconds, if any."""
         where = f"Kafka at {self.bootstrap}"
         waited = "" if timeout is None else f" (gave up after {timeout:g} s)"
         if "debug" in self.properties:  # librdkafka then logs everything itself

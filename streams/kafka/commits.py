@@ -1,4 +1,4 @@
-"""Commit offsets with a deadline.
+"""Commit offsets within a deadline.
 
 Kafka's client has no deadline for a commit, and waits as long as the group's coordinator is away.
 """
@@ -14,7 +14,7 @@ from streams.kafka.patience import OneAtATime
 PATIENCE = 30.0
 """Seconds to commit."""
 _AGAIN = 0.1
-"""Seconds until a commit is retried that failed because the group coordinator is moving."""
+"""Seconds until a commit that failed because the group coordinator is moving is retried."""
 
 
 class Commits:

@@ -47,7 +47,8 @@ def settle(
     """Create and correct the topics that :func:`compare` has found; return the changes made.
 
     Raises SurroundingsError if a topic has a different number of partitions (changing it is a
-    separate offline command), or if a right is missing. Topics with too few replicas stay.
+    separate offline command), or if a right is missing. Topics with too few replicas remain
+    unchanged.
     """
     wanted = {s.name: s for s in specs}
     for mismatch in mismatches:

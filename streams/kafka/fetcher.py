@@ -35,7 +35,7 @@ class Fetcher:
     needs several records requests them in offset order, so that the log is read forward once. The
     cache has up to ``cache_bytes``, counting keys, values, headers and :data:`RECORD_BYTES` per
     record. Skipped records are cached too, because the next call often needs them: the messages of
-    waiting dialogs are interleaved. Large records only use free room.
+    waiting dialogs are interleaved. Large records use only free space.
 
     ``bytes_returned`` counts the bytes of requested records, ``bytes_read`` the bytes of all
     records read from Kafka, requested or skipped. Both counts include headers.
@@ -104,7 +104,7 @@ class Fetcher:
                 )
             if self.bytes_read > skipped:
                 consumer = self._at(position, seeks=True)
-                skipped = sys.maxsize  # the next record is the one, or it was deleted
+                skipped = sys.maxsize  # next is the record, unless it was deleted
 
     def _next_of(self, consumer: Consumer) -> Message:
         try:
@@ -118,8 +118,8 @@ class Fetcher:
     def rest(self) -> None:
         """Close the consumer if nothing was read since the last call.
 
-        It keeps what its client has read ahead, up to 255 times of a fetch with lz4, and the next
-        fetch may be far away.
+        Its client keeps the records that it has read ahead, with lz4 up to 255 times the size of a
+        fetch, and the next fetch may be far away.
         """
         if self.bytes_read == self._rested_at:
             self.close()

@@ -52,8 +52,8 @@ def raw_record(message: Message) -> RawRecord:
 class Follower(Generic[Item]):
     """Read partitions of topics in parallel.
 
-    ``make`` turns a record into an item, or leaves it out with ``None``; ``order`` is an item's
-    sort key. The order of records within a partition is kept.
+    ``make`` turns a record into an item, or returns ``None`` to omit the record; ``order`` returns
+    an item's sort key. The order of records within a partition is kept.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Follower(Generic[Item]):
             self._consumer.pause([TopicPartition(*place)])
 
     def _ready(self) -> Iterator[Item]:
-        """Yield items in order, while the next item of every unfinished partition is known."""
+        """Yield items in order, as long as the next item of every unfinished partition is known."""
         while self._heads and not self._waiting:
             _, _, place = heapq.heappop(self._heads)
             buffer = self._buffers[place]

@@ -1,9 +1,9 @@
-"""Find hung transactions, beyond whose first record `read_committed` consumers cannot read.
+"""Find hung transactions: `read_committed` consumers cannot read beyond their first record.
 
 Our producers commit, or the coordinator aborts, within 15 s (`transaction.timeout.ms`). A
 transaction that stays open longer was lost by the coordinator (for example KAFKA-20734) and stays
-open forever. Such a transaction is detected when the last stable offset stays below the log end
-without moving.
+open forever. Such a transaction is detected when the last stable offset stays below the log end and
+does not move.
 """
 
 from __future__ import annotations

@@ -76,7 +76,8 @@ class LostBrokers:
     def are_lost(self, *clients: Asking) -> bool:
         """Check the clients, which takes some seconds if one of them gets no response.
 
-        They are asked again after the new client: Kafka may have returned in the meantime.
+        The clients are asked again after a new client, because Kafka may have returned in the
+        meantime.
         """
         return (
             not self._are_answered(clients)

@@ -94,7 +94,7 @@ class Patience:
 
 
 class OneAtATime:
-    """Make slow calls, one at a time, in another thread than the caller's."""
+    """Make slow calls, one at a time, in a thread other than the caller's."""
 
     def __init__(self) -> None:
         self._caller: _Caller | None = None

@@ -4,7 +4,8 @@ Kafka recognizes a static member and returns its last assignment without a rebal
 topic created since then is unassigned. The group's leader watches topics for the other members, but
 does not notice such a topic if the leader is the restarted member. So each member checks after
 joining, and requests a rebalance if a partition is unassigned. The leader assigns by its own
-metadata. If these are stale, the partition stays unassigned, so the member checks a few more times.
+metadata. If its metadata is stale, the partition stays unassigned, so the member checks a few more
+times.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ Place = tuple[str, int]
 """Topic and partition."""
 
 _QUIET = 30.0
-"""Seconds after which to check in Kafka whether a partition has records that were not fetched."""
+"""Seconds after which Kafka is asked whether a partition has records that were not fetched."""
 _EVERY = 10.0
 """Seconds between such checks."""
 _TIMEOUT = 1.0
@@ -37,8 +37,8 @@ class StalledFetch:
 
     A partition is stalled if its fetch position stays below the last stable offset from one check
     to the next, with a report of the client in between, while the client has no buffered records.
-    (A client with buffered records does not fetch because its application is slow.) ``also`` gets
-    the reports, too.
+    (A client with buffered records does not fetch because its application is slow.) ``also``
+    receives the reports, too.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ def stated_cluster(stated: Stated, home: Topics, credentials: Credentials) -> Cl
 
     Settings override the topology. If the settings have credentials, only the settings define the
     address to which these are sent; otherwise any writer of the catalog could obtain a password.
-    ``home`` has the default prefix of the cluster's topics.
+    ``home`` provides the default prefix of the cluster's topics.
     """
     _demand_stateable(stated)
     name = stated.credentials or stated.name

@@ -1,8 +1,8 @@
-"""Take records that a client has fetched, a few at a time, until they need enough memory.
+"""Take records that a client has fetched, a few at a time, up to a limit of memory.
 
 For each record that it returns, the client builds a list of all headers. A header of one byte takes
-64 bytes there and up to 200 in Python, and 99,000 of them fit into a record of which lz4 leaves a
-kilobyte. So taking a thousand records at once could take gigabytes before anything is counted.
+64 bytes there and up to 200 in Python, and 99,000 of them fit into a record that lz4 compresses to
+a kilobyte. So taking a thousand records at once could take gigabytes before anything is counted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def take_more(consumer: Consumer, most: int, timeout: float = 0.0) -> list[Messa
         taken += group
         if len(group) < asked:
             break
-        # not size_of, which takes three times as long and counts texts that the client has already
+        # not size_of: it takes three times as long, and counts texts that the client already has
         room -= sum(map(len, group)) + HEADER_BYTES * sum(map(_count_of_headers, group))
     return taken
 

@@ -88,8 +88,9 @@ class Transactor:
     ) -> None:
         """Commit records, and ``offsets`` on behalf of a consumer group's ``member``.
 
-        Raises AbortedError if nothing took effect, and FencedError if another process has the name.
-        After any other SurroundingsError, the outcome is unknown, and a new Transactor is needed.
+        Raises AbortedError if nothing took effect, and FencedError if another process uses the
+        name. After any other SurroundingsError, the outcome is unknown, and a new Transactor is
+        needed.
         """
         said, until = tuple(records), time.monotonic() + self._timeout
         while True:

@@ -19,7 +19,7 @@ def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: i
 
     Older records may follow that offset. Logs that have only older records are left out.
     """
-    # A record's timestamp may be invalid, and the client rejects a number too large.
+    # A record's timestamp may be invalid, and the client rejects a number that is too large.
     spec = OffsetSpec.for_timestamp(min(max(moment, 0), LATEST))
     found = _asked(cluster.admin(), places, spec)
     return {place: offset for place, offset in found.items() if offset >= 0}

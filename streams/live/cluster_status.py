@@ -33,7 +33,7 @@ class Lag:
 class ClusterStatus:
     """The status read from a cluster.
 
-    ``catalog`` is None if Kafka does not respond, or a transaction hangs on the catalog's topic.
+    ``catalog`` is None if Kafka does not respond, or if a transaction hangs on the catalog's topic.
     ``topology`` is the topology in the catalog; ``failure`` is the reason why Kafka does not
     respond.
     """

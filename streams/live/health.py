@@ -10,7 +10,7 @@ class Health(Enum):
 
     RUNNING = "running"
     STARTING = "starting"
-    """All processes are alive, but not every worker is ready."""
+    """All processes are alive, but some workers are not ready."""
     BROKEN = "broken"
     """A process is dead, Kafka is silent, a transaction hangs, or a statement is held back."""
     STOPPED = "stopped"

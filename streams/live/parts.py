@@ -14,7 +14,7 @@ from streams.wire import Topics
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The share of one cluster; ``name`` is "" if the topology has only one."""
+    """The share of one cluster; ``name`` is "" if the topology has only one cluster."""
 
     name: str
     topology: Topology

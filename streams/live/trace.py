@@ -1,9 +1,9 @@
 """Trace a path with a probe that the live workers forward and no application sees.
 
-A probe is an acknowledgement of a nonexistent dialog. Forwarders route it by the same rules and the
-same plan as a message. It ends in the delivering instance's topic ``ack``, where the endpoint
-worker finds no dialog. (The worker answers a returning probe that the dialog is closed, but this
-answer reaches no endpoint.) The probe's ``sb-hop`` has the path and times.
+A probe is an acknowledgement of a nonexistent dialog. Forwarders route a probe by the same rules
+and the same plan as a message. It ends in the topic ``ack`` of the delivering instance, where the
+endpoint worker finds no dialog. (The worker answers a returning probe that the dialog is closed,
+but this answer reaches no endpoint.) The probe's ``sb-hop`` contains the path and the times.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Leg:
 
     @property
     def instances(self) -> tuple[str, ...]:
-        """Return the path, in order."""
+        """Return the instances on the path, in order."""
         return tuple(instance for instance, _ in self.visits)
 
 
@@ -72,7 +72,7 @@ class Probe:
 
 
 class Tracer:
-    """Send probes from one service to another, one after the other; a context manager.
+    """A context manager that sends probes from one service to another, one after the other.
 
     ``timeout``: seconds for one direction.
     """

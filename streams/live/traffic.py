@@ -17,7 +17,7 @@ from streams.chance import Chance
 from streams.client import Client, Conversation
 
 LATE = 0.01
-"""Seconds after its due time from which a statement counts as late."""
+"""Seconds after its due time after which a statement counts as late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Load:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of sent messages, and the lateness of each message in seconds."""
+    """The number of sent messages, and the lateness of each message in seconds."""
 
     begun: int = 0
     ended: int = 0

@@ -37,7 +37,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The account and its limitations.
+    """The account, with its limitations.
 
     ``hung``: transactions on `event`; the events after them are not in the account. ``engine`` has
     read the records.
@@ -137,7 +137,7 @@ _Placed = tuple[Positions, Sites]
 
 
 def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
-    """Return the position, according to the state, up to which commands were read."""
+    """Return the position up to which commands were read, according to the state."""
     found = {}
     for positions, sites in surveyed:
         for (topic, partition), raw in positions.items():

@@ -15,7 +15,7 @@ Stored = tuple[int, int]
 class Chunk:
     """Positions in ``cmd`` of up to 64 messages, and their fragment counts unless all are 1.
 
-    Each message takes eight bytes; a million waiting messages took 100 MB as tuples.
+    Each message takes eight bytes; a million waiting messages would take 100 MB as tuples.
     """
 
     __slots__ = ("fragments", "positions")

@@ -35,18 +35,18 @@ class Dialog:
     accepted from the application. Copies of fragments before ``suspect`` were sent before the
     latest retry or refusal and may be lost, like the retried fragments. ``chunks`` lists the
     positions in `cmd` of all accepted messages that are not completely acknowledged, in order.
-    ``last_copy`` is a position in `out` at or behind this dialog's latest copy. ``discarded_from``
+    ``last_copy`` is a position in `out` at or after this dialog's latest copy. ``discarded_from``
     is the first message number that was discarded before its acknowledgement.
 
     ``first_hop`` is the address that worked last. ``unheard`` counts acknowledgements that seem
-    lost; each lets the next one take other addresses.
+    lost; each makes the next acknowledgement take other addresses.
 
-    Receiving: fragments before ``received`` are stored. ``partial`` has the positions in `in` of
-    the stored fragments of an incomplete message, and ``held`` the positions of out-of-order
-    fragments. ``parked`` has (number, position) of each message for a queue that is off; a negative
-    number is an Error, or, if it is -1, the dialog's own timer. The other side's messages with
-    numbers from ``deaf_from`` on are not enqueued, because the application has ended the dialog,
-    or because this side has rejected a message for the reason ``refusal``.
+    Receiving: fragments before ``received`` are stored. ``partial`` contains the positions in `in`
+    of the stored fragments of an incomplete message, and ``held`` the positions of out-of-order
+    fragments. ``parked`` contains (number, position) of each message for a queue that is off; -1 as
+    the number is the dialog's own timer, and any other negative number is an Error. The other
+    side's messages with numbers from ``deaf_from`` on are not enqueued, because the application has
+    ended the dialog, or because this side has rejected a message for the reason ``refusal``.
     """
 
     conversation: uuid.UUID
@@ -156,7 +156,7 @@ class Dialog:
     def window(self, limits: Limits) -> int:
         """Return the number of fragments that may be in flight at the dialog's turn.
 
-        More than a window only if the other side has an endpoint and no retry is in progress.
+        It is more than a window only if the other side has an endpoint and no retry is in progress.
         """
         gets_through = self.acknowledged > (0, 0) and not self.attempt
         return limits.widest if gets_through else limits.window
@@ -164,7 +164,7 @@ class Dialog:
     def has_room(self, limits: Limits) -> bool:
         """Return whether accepted messages wait although the window has room.
 
-        Until fragments are counted, it counts messages and may be wrong.
+        Until the fragments are counted, this counts messages and may be wrong.
         """
         in_flight = self.in_flight
         if in_flight < 0:
@@ -221,13 +221,13 @@ class Dialog:
         return made
 
     def assume(self, last_copy: int) -> None:
-        """Assume what the record does not contain: the last copy, and that any was refused."""
+        """Assume what the record does not contain: the last copy, and that any copy was refused."""
         self.last_copy = last_copy
         if self.status:
             self.refused = 0
 
     def count_lost_acks(self) -> None:
-        """Count an acknowledgement that seems lost, so that the next one takes another path."""
+        """Count an acknowledgement that seems lost, so that the next takes another path."""
         self.unheard = (self.unheard + 1) % ADDRESSES
 
     # --- fragments stored out of order -----------------------------------------------------------

@@ -21,7 +21,7 @@ class Transmit(NamedTuple):
 
 
 class Enqueue(NamedTuple):
-    """Put a message into the service's queue; ``journey`` is unknown for locally created ones."""
+    """Put a message into the service's queue; locally created messages have no ``journey``."""
 
     header: Header
     body: bytes

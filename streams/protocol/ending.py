@@ -44,17 +44,17 @@ class Ending:
     # --- by the application ----------------------------------------------------------------------
 
     def stop_listening(self) -> None:
-        """Deliver nothing more and drop parked messages: the application has ended the dialog."""
+        """Deliver no more messages and drop parked ones: the application has ended the dialog."""
         dialog = self.dialog
         waiting = [number for number, _ in dialog.parked if number >= 0]
-        # If a message was rejected, earlier ones may still wait for their queue.
+        # If a message was rejected, earlier messages may still wait for their queue.
         end = dialog.receive_sequence if dialog.deaf_from is None else dialog.deaf_from
         dialog.deaf_from = min([end, *waiting])
         dialog.parked.clear()
         dialog.timer_at = None
 
     def end(self, position: int, *, unsent: bool, with_error: bool) -> None:
-        """Send the EndDialog or Error as the next message; if nothing was sent before, close."""
+        """Send the EndDialog or Error as the next message; if no message was sent before, close."""
         self.stop_listening()
         if unsent:
             self.sender.discard()
@@ -92,7 +92,7 @@ class Ending:
     # --- by an error of our own ------------------------------------------------------------------
 
     def fail(self, number: Number) -> None:
-        """Tell the application why its dialog has failed, unless it has ended the dialog."""
+        """Notify the application why its dialog has failed, unless it has ended the dialog."""
         if self._ends_in_error():
             self.parking.show_own(-number)
         self.report(ConversationEvent.FAILED, number)
@@ -174,7 +174,7 @@ class Ending:
                 dialog.forget_at, dialog.retry_at = self.now + self.limits.late, None
 
     def ask(self) -> None:
-        """Repeat the last acknowledgement, by which a closed initiator answers that it is closed.
+        """Repeat the last acknowledgement, to which a closed initiator answers that it is closed.
 
         The initiator sends this report only once without being asked. If the report is lost and
         never repeated, the target keeps its key for the whole lifetime.

@@ -3,8 +3,8 @@
 A *frame* is a message or an acknowledgement. Its envelope has three parts, because they change at
 different times: :class:`Parties` (the same for a whole direction of a dialog), :class:`Header`
 (written once per message) and :class:`Journey` (one per copy). Times are epoch milliseconds. All
-are named tuples: each is created and hashed at least once per message, and a frozen dataclass takes
-three times as long.
+are named tuples, because each is created and hashed at least once per message, and a frozen
+dataclass takes three times as long.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Header(NamedTuple):
 
 
 class Journey(NamedTuple):
-    """The path of one copy: ``path`` has (instance, arrival) for each instance."""
+    """The path of one copy: ``path`` contains (instance, arrival) for each instance."""
 
     hops_remaining: int
     expires_at: int
@@ -100,7 +100,7 @@ class Journey(NamedTuple):
 
     @property
     def is_short(self) -> bool:
-        """Tell whether the journey is short enough to be cached; one from outside may be large."""
+        """Return whether the journey is short enough to cache; a foreign journey may be large."""
         return (
             len(self.path) <= _SHORT_PATH
             and sum(len(instance) for instance, _ in self.path) <= _SHORT_NAMES
@@ -216,8 +216,8 @@ class Command(NamedTuple):
     ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
     whose group BEGIN joins; ``group`` is the group of BEGIN or MOVE; ``also`` lists further
     conversations of the same side on which SEND sends the same message; if one conversation rejects
-    it, no conversation sends it. A statement with a ``cause`` is applied once, however often it is
-    issued.
+    the message, none of them sends it. A statement with a ``cause`` is applied once, however often
+    it is issued.
     """
 
     conversation: uuid.UUID

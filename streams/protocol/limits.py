@@ -12,8 +12,8 @@ class Limits:
     """Limits; durations are in milliseconds.
 
     Up to ``window`` unacknowledged fragments of a dialog are transmitted as soon as they are
-    accepted. The other fragments wait in `cmd` for the dialog's turn, which allows ``wider`` times
-    as many in flight. The receiver buffers this larger number of out-of-order fragments, but only
+    accepted. The other fragments wait in `cmd` for the dialog's turn, when ``wider`` times as many
+    may be in flight. The receiver buffers this larger number of out-of-order fragments, but only
     ``window`` fragments for a queue that is off. One event delivers at most ``run`` buffered
     fragments. ``fragment`` and ``body`` are the largest sizes, in bytes; ``copies`` limits all
     copies of one SEND together.
@@ -34,7 +34,7 @@ class Limits:
 
     @property
     def widest(self) -> int:
-        """Return the window at its turn of a dialog that makes progress."""
+        """Return the window that a dialog that makes progress has at its turn."""
         return self.window * self.wider
 
     @property

@@ -29,11 +29,11 @@ class Parking:
 
     @property
     def parks(self) -> bool:
-        """Tell whether the next message must wait: the queue is off, or a message waits already."""
+        """Return whether the next message must wait: the queue is off, or another message waits."""
         return not self.queue_on or bool(self.dialog.parked)
 
     def has_room(self, fragments: int, window: int) -> bool:
-        """Return whether another message may be parked if necessary; the first always may be."""
+        """Return whether another message may be parked; the first may always be."""
         parked = self.dialog.parked
         return not self.parks or not parked or len(parked) + fragments <= window
 
@@ -52,7 +52,7 @@ class Parking:
             self.dialog.parked.append((what, 0))
 
     def unpark(self) -> None:
-        """Enqueue parked messages in order, because the queue is on again."""
+        """Enqueue the parked messages in order, because the queue is on again."""
         parked, self.dialog.parked = self.dialog.parked, []
         fragments: list[Message] = []
         for sequence, position in parked:

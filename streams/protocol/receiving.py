@@ -31,8 +31,8 @@ class Complete(NamedTuple):
 class Receiver:
     """Store a dialog's fragments; ``read`` returns the frame at a position of ``in``.
 
-    ``owed`` has the attempt and the first hop of the copy that the run's only acknowledgement
-    answers.
+    ``owed`` contains the attempt and the first hop of the copy to which the run's only
+    acknowledgement is the answer.
     """
 
     dialog: Dialog
@@ -55,7 +55,7 @@ class Receiver:
         return message.header.fragments <= most and len(message.body) <= self.limits.frame
 
     def follows(self, message: Message) -> bool:
-        """Tell whether this is the next message, whole and without flags, and no fragment waits."""
+        """Return whether this is the next message, whole, without flags, and no fragment waits."""
         header = message.header
         return (
             (header.sequence, header.fragment) == self.dialog.received

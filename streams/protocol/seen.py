@@ -38,12 +38,12 @@ class SeenStatement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The latest statements of one source in one partition, by rising (offset, n)."""
+    """The latest statements of one source in one partition, in ascending order of (offset, n)."""
 
     said: tuple[SeenStatement, ...] = ()
 
     def has(self, cause: Cause) -> bool:
-        """Return whether a statement was seen before, or may have been seen."""
+        """Return whether a statement was, or may have been, seen before."""
         return bool(self.said) and cause.at <= self.said[-1].at
 
     def find(self, cause: Cause) -> SeenStatement | None:
@@ -55,7 +55,7 @@ class Seen:
         found = self.find(cause)
         if found is not None:
             return found.digest != digest_of(command)
-        return self.said[0].at < cause.at  # the statement is among the stored ones
+        return self.said[0].at < cause.at  # the statement is among the stored statements
 
     def plus(self, cause: Cause, command: Command, number: int) -> Seen:
         """Return a copy with one more statement."""

@@ -14,7 +14,7 @@ from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
 _KEPT = {State.DI: int(Number.END_RECEIVED), State.ER: int(Number.ERROR_RECEIVED)}
-"""States without transmission: messages stay until the application ends the dialog."""
+"""States without transmission: messages are kept until the application ends the dialog."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Sender:
             self.dialog.chunks[number] = chunk.copy()
 
     def _transmit_next(self, position: int, fragments: int) -> bool:
-        """Transmit the newly accepted message if filling the window would transmit no other."""
+        """Transmit a newly accepted message, if filling the window would transmit no other one."""
         dialog = self.dialog
         sequence, _ = dialog.transmitted
         if fragments > 1 or not 0 < dialog.in_flight < self.limits.window or dialog.status:
@@ -113,9 +113,8 @@ class Sender:
         # Only a necessary retry shows that the copies before it were lost, too. If the first copy
         # is acknowledged after all, the path is slow, and sending again would make it slower.
         # Copies first sent after the retry took the same path as the retry and are not suspect.
-        # Copies that the other side has buffered are not suspect, either.
-        # Without a retry, only copies since the first refused one are lost; those before it wait on
-        # their way.
+        # Copies that the other side has buffered are not suspect, either. Without a retry, only
+        # copies from the first refused copy on are lost; earlier copies are still on their path.
         lost = ack.next if ack.attempt > 0 else max(ack.next, (dialog.refused, 0))
         suspect = dialog.suspect
         in_flight = dialog.count_in_flight()

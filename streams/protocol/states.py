@@ -86,7 +86,8 @@ TRANSITIONS: dict[tuple[State, Input], State] = {
     (_S.CO, _I.REFUSED): _S.ER,
     **{(state, _I.BROKER_ERROR): _S.ER for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     (_S.DO, _I.BROKER_ERROR): _S.CD,
-    # These inputs do not change the state; an application that has ended issues no statements.
+    # These inputs do not change the state; an application that has ended the dialog issues no
+    # statements.
     **{(state, _I.TIMER): state for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     **{(state, _I.MOVE): state for state in (_S.SO, _S.SI, _S.CO, _S.DI, _S.ER)},
 }
@@ -109,7 +110,7 @@ class HasState(Protocol):
 
 
 def move_state(endpoint: HasState, happened: Input) -> bool:
-    """Change an endpoint's state by the table; return whether the table has a row for the input."""
+    """Change an endpoint's state by the table; return whether it has a row for the input."""
     state = TRANSITIONS.get((endpoint.state, happened))
     if state is None:
         return False

@@ -1,7 +1,7 @@
 """The content of dialog records as typed values, for all readers except workers.
 
 The topic's kind selects the class (:func:`dialog_record`). Each value is decoded on access and
-raises MalformedError if it is invalid. So a counter of messages decodes only three headers, a
+raises MalformedError if it is invalid. So code that counts messages decodes only three headers, a
 description shows all readable parts, and a dialog's history includes its broken records. Workers
 use :mod:`streams.wire.records`.
 """

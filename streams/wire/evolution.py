@@ -5,8 +5,8 @@ of its own version and removes none, because topics contain records in old schem
 the catalog learns all these schemas. So an upgrade begins with the new version's ``apply``; then
 the old workers can read the records of the new workers.
 
-A process that writes into another cluster cannot read the catalog there. Instead it uses a header
-of that cluster's heartbeats, which has the envelope schemas of that cluster's catalog.
+A process that writes into another cluster cannot read the catalog there. Instead, it uses a header
+of that cluster's heartbeats, which lists the envelope schemas of that cluster's catalog.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def encode_presence(
     claims: Iterable[Claim] = (),
     period: float = 1.0,
 ) -> bytes:
-    """Encode a heartbeat; ``claims`` has the claims for the instance's mirrored databases.
+    """Encode a heartbeat; ``claims`` are the claims for the instance's mirrored databases.
 
     ``period``: seconds until the next heartbeat is due.
     """
@@ -91,7 +91,7 @@ def period_in(presence: Record) -> float:
 class Heartbeat(NamedTuple):
     """One value of ``presence``; ``number`` is the field ``count``.
 
-    ``period``: seconds until the next one is due.
+    ``period``: seconds until the next heartbeat is due.
     """
 
     instance: str
@@ -102,7 +102,7 @@ class Heartbeat(NamedTuple):
 
 
 class HeartbeatReader:
-    """Decode heartbeats, in a tenth of the time if similar to the last heartbeat of their key.
+    """Decode heartbeats; one similar to the last of its key takes a tenth of the time.
 
     A writer's next heartbeat has the same bytes up to the replica, and after the time. A heartbeat
     in any other form is decoded field by field.

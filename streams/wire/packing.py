@@ -2,7 +2,7 @@
 
 A schema becomes a tuple of functions, one per field, that return a value's bytes. Most values
 repeat (names, small numbers, the current time, offsets in a chunk), so their bytes are cached. This
-encoder is several times as fast as a general one, which looks up fields by name and tries the
+encoder is several times as fast as a general encoder, which looks up fields by name and tries the
 branches of unions.
 """
 

@@ -1,6 +1,6 @@
 """Records of ``reading``: the positions of consumer groups in queue partitions.
 
-The key has group and partition, so compaction keeps the latest record of each partition.
+The key consists of group and partition, so compaction keeps the latest record of each partition.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def reading_key(topic: str, partition: int, group: str) -> bytes:
 
 
 def reading_record(reading: Reading) -> tuple[bytes, bytes]:
-    """Return key and value."""
+    """Return the key and the value."""
     key = reading_key(reading.topic, reading.partition, reading.group)
     return key, READING.encode({**asdict(reading), "topic_id": str(reading.topic_id)})
 

@@ -47,7 +47,7 @@ _OF_STATEMENT, _OF_FRAME = frozenset({COMMAND, CAUSE}), frozenset({ROUTE, MESSAG
 
 _KEY_BYTES, _UUID_BYTES = 36, 16
 LARGEST_BODY = 900_000
-"""Maximum bytes of a body; a larger one does not fit into a record with Kafka's defaults (8459)."""
+"""Maximum bytes of a body; larger bodies do not fit into a record with Kafka's defaults (8459)."""
 LARGEST_WITH_BODY = LARGEST_BODY + 90_000
 """Maximum bytes of ``sb-command`` and body that a client with defaults can write again."""
 
@@ -97,17 +97,17 @@ def is_moved(headers: Sequence[tuple[str, bytes | None]]) -> bool:
 
 
 def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
-    """Return the headers for a body's copy: those read of ``cmd`` or ``in``, and :data:`MOVED`.
+    """Return the headers for a body's copy: those read from ``cmd`` or ``in``, and :data:`MOVED`.
 
     With other headers, a copy could exceed Kafka's size limit.
     """
-    read = dict(headers)  # the last of several with one name, as for every reader
+    read = dict(headers)  # the last of several with the same name, as for every reader
     names = _OF_STATEMENT if COMMAND in read else _OF_FRAME
     return [*((name, raw) for name, raw in read.items() if name in names), (MOVED, None)]
 
 
 def demand_size(body: int, headers: Sequence[tuple[str, bytes | None]]) -> None:
-    """Raise MalformedError if a statement with its body of bytes could not be written again.
+    """Raise MalformedError if a statement with a body of this size could not be written again.
 
     A body that is too large by itself is left to the size check (8459).
     """

@@ -4,9 +4,9 @@ Workers use the clock of their own cluster (:mod:`streams.node.liveness.kafka_cl
 expiries must be converted for another cluster: the end of a copy's time to live, and the end of its
 dialog's lifetime. Past times (enqueued and sent times, the path) stay unchanged.
 
-Both expiries are at a known place: the first is a fixed field, the second is the last number of its
-header. A header in any other form is decoded and encoded. Invalid headers are passed on, because
-their reader reports them.
+Both expiries are at known places: the first is a fixed field, and the second is the last number of
+its header. A header in any other form is decoded and encoded. Invalid headers are passed on,
+because their reader reports them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Avro single-object encoding: ``C3 01``, the schema's CRC-64-AVRO fingerprint, then the body.
 
-The only module that imports fastavro (except for container files of captures). A reader identifies
-a schema by its fingerprint. Unknown or undecodable records raise :class:`MalformedError` and never
-another exception, because all input is untrusted.
+This is the only module that imports fastavro (except for container files of captures). A reader
+identifies a schema by its fingerprint. Unknown or undecodable records raise :class:`MalformedError`
+and never another exception, because all input is untrusted.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def prefix_of(schema: Any) -> bytes:
 
 
 class Codec:
-    """Encode records in one schema; decode records in all its announced versions, too.
+    """Encode records in one schema, and decode records in all its announced versions.
 
-    ``prefix`` begins all records in the current schema, ``names`` has the schema's fields in order.
-    Decoded strings are limited to ``longest`` characters, records to ``largest`` bytes.
+    All records in the current schema begin with ``prefix``; ``names`` lists the schema's fields in
+    order. Decoded strings are limited to ``longest`` characters, records to ``largest`` bytes.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ def spans_of(offsets: Iterable[int]) -> str:
 def spans_in(text: str | None) -> tuple[range, ...]:
     """Return the positions in a text; no positions if Hopline has not written the text.
 
-    A valid text has offsets in rising order, and no offset in two spans.
+    A valid text has offsets in ascending order, and no offset in two spans.
     """
     parts = [part.partition("-") for part in (text or "").split()]
     try:

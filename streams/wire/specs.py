@@ -34,7 +34,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "out": _FOREVER,
     "txq": _FOREVER,
     "ingress": _FOREVER,
-    "in": {**_FOREVER, "message.timestamp.type": "LogAppendTime"},  # decides if a copy is late
+    "in": {**_FOREVER, "message.timestamp.type": "LogAppendTime"},  # decides whether a copy is late
     "ack": _FOREVER,
     "queue": _FOREVER,
     "dialog": _COMPACTED,
@@ -74,7 +74,7 @@ def safe_absence(kind: str) -> int:
     """Return the milliseconds for which a reader of a compacted topic may safely be absent.
 
     Kafka removes a tombstone ``delete.retention.ms`` after it was written, or later. A reader that
-    misses the tombstone keeps the deleted value. Half of that time is safe, because the reader
+    misses the tombstone keeps the deleted value. Only half of that time is safe, because the reader
     learns a little late that it has read everything, and because clocks differ.
     """
     return int(KINDS[kind][_DELETE_RETENTION]) // 2

@@ -158,7 +158,7 @@ def decode_chunk(raw: bytes) -> Chunk:
 class _PackedChunk(Chunk):
     """A chunk that is decoded at its first use, which is rare in a dialog with a backlog.
 
-    Whoever restores state decodes each chunk once, so later errors are impossible.
+    Each chunk is decoded once when the state is restored, so later errors are impossible.
     """
 
     __slots__ = ("_raw",)

@@ -43,7 +43,7 @@ def chunk_key(dialog: bytes, number: int) -> bytes:
 
 
 class StateKey(NamedTuple):
-    """Subject of a state record; ``chunk`` is ``None`` for the dialog itself."""
+    """The subject of a state record; ``chunk`` is ``None`` for the dialog itself."""
 
     database: str
     conversation: uuid.UUID

@@ -95,7 +95,7 @@ class Topics:
 
     @property
     def presence(self) -> str:
-        """Return the forwarders' heartbeats (compacted)."""
+        """Return the topic of heartbeats (compacted)."""
         return self.name("presence")
 
     @property

@@ -1,4 +1,4 @@
-"""Count the visits in ``sb-hop`` before decoding: few bytes may encode thousands of visits."""
+"""Count the visits in ``sb-hop`` before decoding; a few bytes may encode thousands of visits."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def move_role(
 ) -> Moved:
     """Make an instance the principal of a pair; wait ``timeout`` s for its report.
 
-    ``approve`` gets the plan, with the catalog's current version, and may raise an exception.
+    ``approve`` receives the plan, with the catalog's current version, and may raise an exception.
     Raises UsageError for an unknown pair, and for an instance that is not a partner or is already
     the principal; raises SurroundingsError if another writer changes the catalog at the same time.
     """
@@ -91,7 +91,7 @@ def _others(pair: MirroredPair, target: Instance) -> list[str]:
 
 @contextmanager
 def _presence(cluster: Cluster) -> Iterator[Consumer]:
-    """Read heartbeats that are written from now on."""
+    """Read the heartbeats that are written from now on."""
     topic = cluster.topics.presence
     consumer = cluster.consumer(f"{cluster.topics.prefix}reader")
     try:

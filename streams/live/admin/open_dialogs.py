@@ -48,8 +48,8 @@ def find_broken(
 ) -> Iterator[Broken]:
     """Yield the open dialogs that would break if a plan were applied.
 
-    ``now`` is epoch seconds. For pure additions, which break nothing, no state is read. For one
-    cluster's share, ``whole`` has the whole topology, whose other parts do not change.
+    ``now`` is epoch seconds. For pure additions, which break nothing, no state is read. For the
+    share of one cluster, ``whole`` is the whole topology, whose other parts do not change.
     """
     if not (change.changed or change.removed):
         return
@@ -128,8 +128,8 @@ def _ended(database: Database, dialog: Dialog) -> str:
 def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
     """Return the reason why messages would no longer reach the dialog's other side, if any.
 
-    The other side's endpoint is state of one instance, and does not move with a broker id. An
-    initiator that is not locked to a target yet needs no particular endpoint.
+    The other side's endpoint is part of one instance's state, and does not move with a broker id.
+    An initiator that is not locked to a target yet needs no particular endpoint.
     """
     direction = Direction(
         instance.name,
@@ -153,6 +153,6 @@ def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
 
 
 def _owner(estate: Estate, at: str) -> str:
-    """Return the owner and database of dialogs."""
+    """Return the owner and the database of dialogs."""
     name, _, database = at.partition("/")
     return f"{home_of(name, estate.topology.instances[name].databases[database])}/{database}"

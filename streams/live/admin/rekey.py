@@ -55,7 +55,7 @@ from streams.workers.endpoint.inputs import Inputs
 AT_ONCE = 500
 """Dialogs per transaction."""
 BODIES_AT_ONCE = 500
-"""Bodies per transaction, which are 450 MB at their largest size."""
+"""Bodies per transaction: 450 MB if all have the maximum size."""
 
 
 @dataclass(slots=True)
@@ -120,8 +120,8 @@ class State:
 class Rekey:
     """Move misplaced dialogs, as the ``member`` of the group that owns the partitions.
 
-    Each transaction requests the member again, which keeps the membership. Raises SurroundingsError
-    if another member has joined, because Kafka then rejects the writes.
+    Each transaction requests the group metadata again, which keeps the membership. Raises
+    SurroundingsError if another member has joined, because Kafka then rejects the writes.
     """
 
     cluster: Cluster
@@ -154,7 +154,7 @@ class Rekey:
         try:
             yield
             self._flush()
-            # Positions stay the same, but writing them fences other owners.
+            # Positions remain the same, but writing them fences other owners.
             offsets = [
                 TopicPartition(topic, number, at)
                 for number, known in enumerate(self.state.positions)
@@ -223,7 +223,7 @@ class Rekey:
         """Give each partition the route requests and sources of all partitions.
 
         A request belongs to the partition of its conversation; its numbers are never reused. For a
-        source, the highest mark is used, because all its statements were applied.
+        source, the highest mark is used, because all statements of the source were applied.
         """
         topic, count = self.cluster.topics.dialog(self.home), self.state.count
         for number in range(count):

@@ -74,7 +74,7 @@ def repartition(
 ) -> Repartitioned:
     """Set the number of partitions of an instance, or of a mirrored pair with its partners.
 
-    ``approve`` gets the plan, with the catalog's current version, and may raise an exception.
+    ``approve`` receives the plan, with the catalog's current version, and may raise an exception.
     Agents of ``ignored`` applications need not have committed; if such an agent is still running,
     its last statements are applied a second time. Raises UsageError for an unknown name and for
     fewer partitions, which Kafka does not support; raises SurroundingsError if a worker runs, if
@@ -106,7 +106,7 @@ def repartition(
 
 
 def together(live: Topology, name: str) -> tuple[list[str], tuple[str, ...]]:
-    """Return the instances that must have the same number of partitions, and their homes."""
+    """Return the instances that must have the same number of partitions, with their homes."""
     hosts = set(hosts_of(live, name))
     pairs = pairs_of(live)
     if not hosts:
@@ -175,9 +175,9 @@ def _demand_applied(cluster: Cluster, home: str) -> None:
 
 
 def _passed(cluster: Cluster, home: str) -> dict[tuple[str, int], int]:
-    """Return the next offsets to read; Kafka forgets those of a group that is stopped for a week.
+    """Return the next offsets to read; Kafka deletes those of a group that is stopped for a week.
 
-    The state has them as well, like the worker that restores it.
+    The state contains them, too, as for a worker that restores its state.
     """
     inputs, dialog = Inputs.of(cluster.topics, home), cluster.topics.dialog(home)
     passed = dict(read_positions(cluster, _group(cluster, home)))
@@ -195,7 +195,7 @@ def _passed(cluster: Cluster, home: str) -> dict[tuple[str, int], int]:
 def _unapplied(
     cluster: Cluster, topic: str, passed: Mapping[tuple[str, int], int]
 ) -> Iterator[Message]:
-    """Yield the committed records of a topic from the position on, without moved copies."""
+    """Yield the committed records of a topic from a position on, without moved copies."""
     places = [
         TopicPartition(topic, p, max(passed.get((topic, p), 0), 0))
         for p in partitions_of(cluster, topic)
@@ -253,8 +253,8 @@ def _demand_committed(
     """Raise SurroundingsError if an agent may repeat statements that were applied.
 
     Each partition detects only its own repeated statements, so another partition would apply them
-    again. A statement's cause is only a claim of its writer; an offset beyond the end of the queue
-    was not read from it.
+    again. A statement's cause is only its writer's claim; an offset beyond the end of the queue was
+    not read from the queue.
     """
     names = [s.name for s in specs_of(live, cluster.topics) if s.kind == "queue"]
     known = cluster.admin().list_topics(timeout=30).topics

@@ -21,9 +21,9 @@ def skip_statement(
 ) -> int:
     """Skip the statement at a place (cmd.INSTANCE/PARTITION@OFFSET).
 
-    ``approve`` gets the place before anything is changed, and may raise an exception. Returns the
-    version of the catalog with this instruction. Raises UsageError for an invalid place, or if the
-    record can be decoded, because only undecodable records block a partition.
+    ``approve`` receives the place before anything is changed, and may raise an exception. Returns
+    the version of the catalog with this instruction. Raises UsageError for an invalid place, or if
+    the record can be decoded, because only undecodable records block a partition.
     """
     found = _PLACE.fullmatch(place)
     if found is None:
@@ -36,7 +36,7 @@ def skip_statement(
             f"{topic} is not a topic of statements; only statements are held back.", _LOG_HINT
         )
     partition, offset = int(found["partition"]), int(found["offset"])
-    read_catalog(cluster)  # the catalog has the schemas
+    read_catalog(cluster)  # the catalog contains the schemas
     first = None
     if partition in partitions_of(cluster, topic):
         first = find_unreadable(cluster, topic, partition, offset)

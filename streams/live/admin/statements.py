@@ -66,8 +66,8 @@ def plan_script(
 ) -> Planned:
     """Apply a script to the current catalog, in memory; ``now`` is epoch seconds.
 
-    ``state`` is the catalog that the script was written for, if already read. Raises InputError for
-    syntax errors and UsageError for statements that are not DDL.
+    ``state`` is the catalog for which the script was written, if it was already read. Raises
+    InputError for syntax errors and UsageError for statements that are not DDL.
     """
     state = state or read_catalog(cluster)
     live = live_topology(state)

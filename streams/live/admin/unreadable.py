@@ -51,8 +51,9 @@ class UnreadableStatement(NamedTuple):
 def find_held_back(cluster: Cluster, homes: Sequence[str]) -> tuple[UnreadableStatement, ...]:
     """Return the first undecodable statement after each endpoint worker's position.
 
-    ``homes``: instances and mirrored pairs. The catalog, which has the schemas, must have been read
-    in this process. A worker that is behind, or stopped, may not have reached the statement yet.
+    ``homes``: instances and mirrored pairs. The catalog, which contains the schemas, must have been
+    read in this process. A worker that is behind, or stopped, may not have reached the statement
+    yet.
     """
     topics = cluster.topics
     groups = {topics.cmd(home): f"{topics.prefix}endpoint.{home}" for home in homes}

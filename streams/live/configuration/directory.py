@@ -1,9 +1,9 @@
 """The directory of the configuration service: a file, or a database.
 
-At the start, a file must be valid as a whole; otherwise the error names the line. The file may be
-edited later: requests for a service with an invalid entry get an error, and while the whole file is
-unreadable, its previous content is used. A database is queried for each request; while it is
-unavailable, requests wait.
+At the start, a file must be valid as a whole; otherwise, the error names the line. The file may be
+edited later. Requests for a service with an invalid entry then get an error, and while the whole
+file is unreadable, its previous content is used. A database is queried for each request; while it
+is unavailable, requests wait.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FileDirectory:
     """A directory in a YAML file, reloaded when it has changed."""
 
     def __init__(self, path: Path) -> None:
-        """Raise InputError or UsageError if the file is invalid."""
+        """Read the file; raise InputError or UsageError if it is invalid."""
         self._path = path
         try:
             self._seen = _state(path)

@@ -64,8 +64,8 @@ class Notices:
         if asked is None:
             return NO_REQUEST, "only a MissingRoute is answered"
         offers, now = self.directory.find(asked.service), self.clock()
-        # Read the catalog only for services in the directory, because anyone may request unknown
-        # names.
+        # Read the catalog only for services in the directory, because any client may request
+        # unknown names.
         refusal = refusal_of(asked, offers)
         if refusal is None:
             refusal = self._create_routes(broker, asked, offers, now)

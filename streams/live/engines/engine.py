@@ -55,11 +55,11 @@ Source = ClusterSource | CaptureSource
 
 
 class Engine(Protocol):
-    """Reads records and judges their dialogs."""
+    """Read records and judge their dialogs."""
 
     @property
     def name(self) -> str:
-        """Return its name: `local` or `spark`."""
+        """Return the engine's name: `local` or `spark`."""
 
     def survey_cluster(
         self, cluster: Cluster, ranges: Mapping[tuple[str, int], Range]

@@ -18,7 +18,7 @@ from streams.workers.collector import collecting_rarely
 
 
 class LocalEngine:
-    """Reads one source after the other; the parts of dialogs are in memory, or on disk."""
+    """Read one source after the other; the parts of dialogs are in memory, or on disk."""
 
     name = "local"
 

@@ -29,7 +29,7 @@ from streams.report.snapshot import Range
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """Reads and judges on executors, which return only sums to this process."""
+    """Read and judge on executors, which return only sums to this process."""
 
     spark: SparkSession
     name: str = "spark"
@@ -45,7 +45,7 @@ class SparkEngine:
         return survey_capture(self.spark, _container(capture))
 
     def judge(self, sources: Sequence[Source], judge: Judge) -> Account:
-        """Bring the parts of each dialog together on an executor, and judge them there."""
+        """Collect the parts of each dialog on one executor, and judge them there."""
         return sum_dialogs([self._records(source) for source in sources], judge.judge, judge.plus)
 
     def _records(self, source: Source) -> ClusterRecords:
@@ -60,7 +60,7 @@ class SparkEngine:
 
 @contextmanager
 def spark_engine(master: str, log: Path, clusters: Sequence[Cluster] = ()) -> Iterator[SparkEngine]:
-    """Start Spark, and stop it; ``clusters`` are those that it will read.
+    """Start Spark, and stop it afterwards; ``clusters`` are those that it will read.
 
     Raises UsageError if Spark cannot reach one of them, SurroundingsError if it fails.
     """

@@ -1,9 +1,9 @@
 """The copies of a dialog's messages and acknowledgements: sender, receiver and time.
 
-A copy's path has the instances that have decided on the copy, with times. The last instance on the
-path of a record in ``txq`` wrote the record. The path of the record's successor has the time at
-which the receiving instance read it. So every record of ``txq`` is an arrow, and its successors
-have the arrow's end.
+A copy's path lists the instances that have decided on the copy, with times. The last instance on
+the path of a record in ``txq`` wrote that record. The path of the record's successor contains the
+time at which the receiving instance read the record. So every record of ``txq`` is an arrow, and
+its successors provide the arrow's end.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _ARRIVED = ("in", "ack")
 class Passage:
     """A copy from one instance to the next; ``arrived`` is when the receiver read it, if it did.
 
-    ``decisions`` has the sender's decision and, if the receiver delivered the copy, the receiver's.
-    ``again``: the same forwarder had forwarded the same copy before.
+    ``decisions`` contains the sender's decision and, if the receiver delivered the copy, the
+    receiver's decision. ``again``: the same forwarder had forwarded the same copy before.
     """
 
     frame: Frame
@@ -40,7 +40,7 @@ class Passage:
 
 
 class Copies:
-    """All copies of one dialog, by what is asked about them: there may be thousands of the same."""
+    """All copies of one dialog, indexed by the expected queries, because there may be thousands."""
 
     def __init__(self, frames: Sequence[Frame], decider: Decider) -> None:
         self._decider = decider
@@ -114,7 +114,7 @@ class Copies:
         return self._decider.decide(instance, frame.parties, at, inside=inside, went_to=None)
 
     def _note_waiting(self, number: int, frame: Frame) -> None:
-        """Note the first record of its kind; ``out`` of a pair has the pair's name."""
+        """Record the first record of its kind; ``out`` of a pair has the pair's name."""
         is_out = frame.kind == "out"
         origin = None if is_out else frame.home
         for path in (frame.journey.path, None):

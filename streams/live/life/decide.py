@@ -1,8 +1,8 @@
 """Reconstruct each forwarder's decision about a copy, and the rule behind it, from the catalog.
 
-A forwarder records the destination of a copy, but not the reason. The same routing code finds the
-reason with the current routes of the catalog. If these would send the copy to another place, the
-routes have changed since, and the result reports the difference.
+A forwarder records the destination of a copy, but not the reason. Here, the same routing code finds
+the reason with the current routes of the catalog. If these routes would send the copy to another
+place, they have changed since, and the result reports the difference.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _ONWARD = (Verdict.SEND, Verdict.FORWARD, Verdict.PROBE)
 class Decided:
     """A decision at an instance; ``at`` is epoch milliseconds.
 
-    ``went_to`` is the instance to which the copy was sent, or ``None``; ``route`` is the one of
-    several routes that leads to it. ``agrees``: the current catalog gives the same result.
+    ``went_to`` is the instance to which the copy was sent, or ``None``; ``route`` is the route,
+    among several, that leads to it. ``agrees``: the current catalog gives the same result.
     """
 
     instance: str

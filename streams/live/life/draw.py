@@ -24,7 +24,7 @@ def draw_life(life: Life, *, rules: bool = False, fold: bool = True) -> Diagram:
 
 
 def cut(diagram: Diagram, first: int, last: int) -> Diagram:
-    """Return some rows of a diagram, with their participants, at their places."""
+    """Return some rows of a diagram with their participants, in their original places."""
     rows = diagram.rows[first:last]
     met = {end for row in rows for end in row.ends}
     there = tuple(p for p in diagram.participants if p.place in met)
@@ -38,9 +38,10 @@ def _sight(step: Step, *, rules: bool) -> Sight:
 
 
 def _outward(sights: Sequence[Sight]) -> list[Sight]:
-    """Return all sights, ordered by the distance from the dialog's start.
+    """Return all sights, ordered by their distance from the start of the dialog.
 
-    So a gateway that only a retry has used is among the other gateways, not after the target.
+    So a gateway that only a retry has used is placed among the other gateways, not after the
+    target.
     """
     near: defaultdict[str, set[str]] = defaultdict(set)
     for sight in sights:

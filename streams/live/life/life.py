@@ -17,9 +17,9 @@ from streams.protocol import Dialog
 class Step:
     """One step.
 
-    ``facts`` has (name, text) pairs, ``decisions`` the decisions of forwarders, ``where`` is the
-    place of the step's record. ``message`` is (from the initiator, number) if the step concerns a
-    message; ``number`` is SQL Server's error number, if any.
+    ``facts`` contains (name, text) pairs, ``decisions`` the decisions of forwarders; ``where`` is
+    the place of the step's record. ``message`` is (from the initiator, number) if the step concerns
+    a message; ``number`` is SQL Server's error number, if any.
     """
 
     at: int

@@ -1,11 +1,11 @@
 """Find the records of one dialog in the topics of a cluster, without reading all of them.
 
-A conversation has one partition of each topic, and no record of it has a timestamp before its
+A conversation uses one partition of each topic, and none of its records has a timestamp before its
 BEGIN. So the dialog's few events are read first. They name the initiator's instance, whose ``cmd``
-has the BEGIN, and all other records are read from that time on. If both sides are closed, reading
-ends some minutes later. A log is in append order. Kafka finds the first record with a timestamp at
-or after a given time, so no record before that offset is needed. If the events were deleted (after
-a week), the whole topics are read.
+contains the BEGIN, and all other records are read from that time on. If both sides are closed,
+reading ends some minutes later. A log is in append order. Kafka finds the first record with a
+timestamp at or after a given time, so no record before that offset is needed. If the events were
+deleted (after a week), the whole topics are read.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _Search:
     def _starts(self, places: set[Place], since: int | None) -> dict[Place, int | None]:
         if since is None:
             return dict.fromkeys(places)
-        # Partitions left out have only older records, so no records of this dialog.
+        # Partitions that are left out have only older records, so none of this dialog.
         return dict(first_since(self._cluster, places, since))
 
     def _ends(

@@ -88,13 +88,13 @@ class Broken(NamedTuple):
 
 
 KINDS = ("cmd", "out", "txq", "ingress", "in", "ack", "queue", "event", "dialog")
-"""The kinds of topics that have records of a dialog."""
+"""The kinds of topics that contain records of a dialog."""
 
 Record = Issued | Frame | BrokerEvent | Kept | Broken
 
 
 class Sieve:
-    """Select the records of one conversation and decode them; raises nothing."""
+    """Select the records of one conversation and decode them; never raise an exception."""
 
     def __init__(self, conversation: uuid.UUID, topics: Topics) -> None:
         self._conversation, self._topics = conversation, topics
@@ -156,7 +156,7 @@ def _frame(
 ) -> Frame:
     has_message = frame.is_message
     return Frame(
-        # both have messages from outside that wait at a gateway
+        # both contain messages from outside that wait at a gateway
         "txq" if place.kind == "ingress" else place.kind,
         place.instance or "",
         frame.parties,

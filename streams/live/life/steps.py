@@ -1,6 +1,6 @@
 """The steps of a dialog's life, from its records: statements, copies, queues, events.
 
-Sights have no times yet, because these are relative to the first step, which is known only at the
+Sights have no times yet, because times are relative to the first step, which is known only at the
 end.
 """
 
@@ -29,8 +29,8 @@ _REFUSED = (Verdict.DROP, Verdict.DELAY, Verdict.ASK)
 class Scene:
     """The places of a dialog.
 
-    ``sides`` has (instance, database, service) of the initiator and of the target; ``hosts`` the
-    principal of a mirrored pair; ``numbers`` the number of each message.
+    ``sides`` contains (instance, database, service) of the initiator and of the target, ``hosts``
+    the principal of a mirrored pair, and ``numbers`` the number of each message.
     """
 
     sides: Mapping[bool, Place]
@@ -211,7 +211,7 @@ def _body(body: bytes, size: int) -> str:
 def event_step(
     record: BrokerEvent, scene: Scene, copies: Copies, *, has_begin: bool
 ) -> Step | None:
-    """Return the step of an event; ``None`` if a statement's step has it already."""
+    """Return the step of an event; ``None`` if a statement's step already shows it."""
     event, instance = record.event, scene.host(str(record.event["instance"]))
     try:
         kind = EventKind(event["event"])

@@ -21,12 +21,12 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Return the name of its log."""
+        """Return the name of the job's log."""
         return f"{self.role}-{self.agent}" if self.agent else self.role
 
     @property
     def command(self) -> str:
-        """Return its command line after ``python -m``, separated by spaces."""
+        """Return the job's command line after ``python -m``, separated by spaces."""
         return " ".join(self.words)
 
 
@@ -35,7 +35,7 @@ def jobs_of(
 ) -> tuple[Job, ...]:
     """Return the jobs of a system; ``topology`` is the folder with the agents."""
     where = ("--bootstrap", bootstrap, "--prefix", prefix)
-    ours = ("--log-format", "text")  # for people, and `up` quotes the last line
+    ours = ("--log-format", "text")  # logs are for people, and `up` quotes the last line
     workers = (
         Job(role, ("streams", "worker", role, "--all", *where, "--slot", SLOT, *ours))
         for role in ROLES

@@ -1,4 +1,4 @@
-"""The state of workers: what each process answers now over HTTP, and how a process ended."""
+"""The state of workers: the current HTTP answer of each process, and how a process ended."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _SERVER = re.compile(rb'\bserver="((?:[^"\\]|\\.)*)"')
 class WorkerStatus:
     """A process of workers; ``ready`` are the instances that it serves, or an agent's name.
 
-    ``answers``: the process has answered over HTTP. ``missing``: why it is not ready, in its words.
+    ``answers``: the process has answered over HTTP. ``missing``: why the process is not ready, in
+    its own words.
     """
 
     process: WorkerProcess
@@ -48,7 +49,7 @@ class WorkerStatus:
 def ask_workers(
     folder: UpFolder, system: System, instances: Iterable[str]
 ) -> tuple[WorkerStatus, ...]:
-    """Return the current state of all processes, as to these instances; ask them in parallel."""
+    """Return the current state of all processes for these instances; ask them in parallel."""
     workers = folder.workers()
     alive = [folder.works(system, worker) for worker in workers]
     wanted = [worker.wanted(instances) for worker in workers]
@@ -57,9 +58,9 @@ def ask_workers(
 
 
 def _ask(worker: WorkerProcess, alive: bool, wanted: frozenset[str]) -> WorkerStatus:
-    """Ask a process; it is not ready if it is dead, or does not answer in time."""
+    """Ask a process, which is not ready if it is dead or does not answer in time."""
     silent = WorkerStatus(worker, alive)
-    if not (alive and worker.port):  # another program may have the port of a dead process
+    if not (alive and worker.port):  # another program may use the port of a dead process
         return silent
     answer = get(worker.port, "/readyz")
     metrics = (_OK, b"") if worker.agent else get(worker.port, "/metrics")
@@ -76,10 +77,10 @@ def _ask(worker: WorkerProcess, alive: bool, wanted: frozenset[str]) -> WorkerSt
 
 
 def _ready_instances(metrics: bytes, is_ready: bool) -> frozenset[str]:
-    """Return what is ready by the metrics of a process: instances, and pairs as INSTANCE/PAIR.
+    """Return what is ready according to a process's metrics: instances, pairs as INSTANCE/PAIR.
 
     An instance is not ready while one of its pairs is not. If the process is not ready although
-    each of its workers is, nothing is.
+    each of its workers is, the result is empty.
     """
     found = {
         _unescaped(server[1]): value == b"1"

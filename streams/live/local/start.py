@@ -62,9 +62,9 @@ class Started:
 def start(folder: UpFolder, wish: Wish, report: Reporter) -> Started:
     """Start broker and workers, apply the topology; return when every worker is ready.
 
-    Running processes stay, except for workers that do not serve the current instances. Raises
+    Running processes continue, except for workers that do not serve the current instances. Raises
     UsageError if the folder belongs to another system, SurroundingsError if something does not
-    start in time. Processes that have started continue then, and `down` ends them.
+    start in time. Processes that were started then continue to run, and `down` ends them.
     """
     with folder.alone():
         before = folder.system()

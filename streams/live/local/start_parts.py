@@ -62,7 +62,7 @@ def _runs(folder: UpFolder) -> bool:
 
 
 def _here(topology: Topology, addresses: Mapping[str, str]) -> Topology:
-    """Return the topology on the brokers of this machine, which need no credentials."""
+    """Return the topology with the brokers of this machine, which need no credentials."""
     stated = topology.clusters
     clusters = {
         name: Cluster(

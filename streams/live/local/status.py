@@ -17,7 +17,7 @@ from streams.wire import Topics
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status; ``broker`` and ``bootstrap`` are of the embedded broker, if there is one."""
+    """The status; ``broker`` and ``bootstrap`` describe the embedded broker, if there is one."""
 
     health: Health
     system: System | None = None

@@ -32,7 +32,7 @@ class Unserved:
 
 @dataclass(frozen=True, slots=True)
 class RemoteStatus:
-    """Status of a cluster; ``catalog`` is None if it cannot be read.
+    """The status of a cluster; ``catalog`` is None if it cannot be read.
 
     ``failure`` is the reason why the cluster does not respond.
     """

@@ -79,7 +79,7 @@ def _is_alive(beat: LastHeartbeat, slot: str | None) -> bool:
 
 
 def _current(workers: list[RemoteWorker]) -> Iterator[RemoteWorker]:
-    """Yield one row for each live process, or one for the last process that was alive."""
+    """Yield one row for each live process, or a row for the last process that was alive."""
     by_replica: dict[str, RemoteWorker] = {}
     for worker in workers:
         before = by_replica.get(worker.replica)

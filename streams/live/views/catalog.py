@@ -1,6 +1,6 @@
 """The views over declared objects, from the catalog.
 
-Numbers that a server assigns are ``None``; additional columns have the names.
+Numbers that a server assigns are ``None``; additional columns contain the names.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def dialogs_of(
 ) -> Iterator[tuple[Dialog, tuple[str, int]]]:
     """Yield the endpoints of databases, oldest first, with their partition.
 
-    This includes endpoints of a former broker id (NEW_BROKER), which are in error and stay until
+    This includes endpoints of a former broker id (NEW_BROKER), which are in error and remain until
     their application ends them (reference 1.5, 4.7). A mirror has no endpoints; its principal has
     them.
     """

@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A system view: all its columns, the most useful ones in ``shown``, and its rows.
+    """A system view: all its columns, the most useful columns in ``shown``, and its rows.
 
     Without ``databases`` the view covers an instance as a whole.
     """

@@ -20,7 +20,7 @@ _SILENT_MS = 5_000
 def forwarded_messages(asked: Asked) -> Iterator[Row]:
     """Yield the rows of ``sys.dm_broker_forwarded_messages``: records that await the forwarder.
 
-    The metadata of the forwarder's committed offset has its buffered copies.
+    The metadata of the forwarder's committed offset lists its buffered copies.
     """
     for place in asked.places:
         name = place.instance.name

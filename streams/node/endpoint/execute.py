@@ -12,7 +12,7 @@ from streams.node.endpoint.overlay import Overlay
 from streams.protocol import Command, CommandKind, DialogKey, Machine
 
 MOST_CONVERSATIONS = 1_000
-"""Maximum number of conversations in one SEND: 16 bytes each, but a whole dialog's processing."""
+"""Maximum number of conversations in one SEND; each has 16 bytes, but costs as much as a dialog."""
 
 
 def execute(tx: Overlay, position: int, command: Command) -> Number | None:

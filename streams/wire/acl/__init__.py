@@ -1,4 +1,4 @@
-"""Access rights in Kafka: ``grants`` has the table, ``roles`` applies the table to a topology."""
+"""Access rights in Kafka: ``grants`` contains the table, and ``roles`` applies it to a topology."""
 
 from streams.wire.acl.fill_in import Granted, Role
 from streams.wire.acl.grant import Operation, Resource

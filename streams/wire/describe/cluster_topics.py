@@ -19,7 +19,7 @@ from streams.wire.single_object import MalformedError
 
 
 def describe_event(found: DescriptionBuilder) -> None:
-    """Describe an event; its key has the conversation if its value does not."""
+    """Describe an event; its key contains the conversation if its value does not."""
     event = found.take("event", lambda: EventRecord(found.record).event)
     if event is None:
         return

@@ -9,16 +9,16 @@ READ_BYTES = 512 << 20
 a second. Tens of thousands of ordinary records fit (turns.py). A few records with large headers may
 take as many bytes, and every transaction would read them again."""
 LONG = 1.0
-"""Seconds after which a transaction is too long, so that the next one is half as large. New records
-wait for the current transaction, at both endpoints."""
+"""Seconds after which a transaction counts as too long, so that the next one is half as large. New
+records wait for the current transaction, at both endpoints."""
 SHORT = LONG / 2
-"""Seconds up to which a transaction is short, so that the next one may be larger."""
+"""Seconds up to which a transaction counts as short, so that the next one may be larger."""
 DIALOG = 2
 """Cost of each dialog in a transaction, in records: a copy, state, timers, an acknowledgement."""
 LIVELY = 10
 """Records per dialog at which a transaction may have the maximum size."""
 SMALL = 1_000
-"""Records up to which a transaction is never too long just because each belongs to another dialog.
+"""Records up to which a transaction is never too long only because each belongs to a new dialog.
 """
 LEAST = 16
 """However long transactions take, each may have at least this fraction of the maximum. If smaller
@@ -38,7 +38,7 @@ class Allowance:
         self._most = most
         self.records = most
         self._timely = most
-        """The limit for transactions in which dialogs take no time."""
+        """The limit for transactions, if dialogs took no time."""
 
     @property
     def flight(self) -> int:

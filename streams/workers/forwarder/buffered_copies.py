@@ -21,10 +21,10 @@ from streams.workers.forwarder.local_producer import source_of
 from streams.workers.forwarder.offset_tracker import Where
 
 _AGAIN = 1.0
-"""Seconds until a next hop is retried that is alive but did not accept a copy."""
+"""Seconds until a next hop that is alive but did not accept a copy is retried."""
 _NEVER = float("inf")
 _TURN = 1_000
-"""Maximum number of copies that one turn decides again; records are read between turns."""
+"""Maximum number of copies that one turn reconsiders; records are read between turns."""
 
 
 @dataclass(slots=True)
