@@ -1,9 +1,9 @@
-"""Translate librdkafka's properties into those of Java's Kafka client.
+"""Translate librdkafka's properties into those of the Java Kafka client.
 
-Spark uses Java's client, whose properties have other names. Unsupported properties, and properties
-with another meaning, are rejected, never dropped: without these properties, the connection would be
-less secure than requested. Certificates and keys are passed as text, so executors on other machines
-need no files.
+Spark uses the Java client, whose properties have different names. Unsupported properties, and
+properties with a different meaning, are rejected and never dropped, because without them the
+connection would be less secure than requested. Certificates and keys are passed as text, so
+executors on other machines need no files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OF_KEY = frozenset({"ssl.certificate.location", "ssl.certificate.pem", "ssl.key
 _OF_STORE = frozenset({"ssl.keystore.location", "ssl.keystore.password"})
 _AUTHORITY = frozenset({"ssl.ca.location", "ssl.ca.pem"})
 _NAMES = {"https": "https", "none": ""}
-"""Java's values for the check that a broker's certificate has the broker's name."""
+"""Java's values for the check that a broker's certificate contains the broker's name."""
 _AT_ONCE = 20
 """Records per poll. A header takes 140 bytes of Java's memory, and a record can have 99,000."""
 _REMEDY = (
@@ -43,7 +43,7 @@ def source_options(cluster: Cluster) -> dict[str, str]:
 
 
 def java_properties(cluster: Cluster) -> dict[str, str]:
-    """Return the properties of Java's client for a cluster; some are passwords.
+    """Return the properties of the Java client for a cluster; some are passwords.
 
     Raises UsageError for unsupported properties, or if a file is unreadable.
     """
@@ -98,7 +98,7 @@ def _tls(given: Mapping[str, str]) -> dict[str, str]:
         found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authority}
     chain, key = _pem(given, "ssl.certificate"), _pem(given, "ssl.key")
     if key and chain:
-        # Java recognizes a key in text form by its first line: the key must be in PKCS #8.
+        # Java recognizes a key in text form by its first line, so the key must be in PKCS #8.
         if "BEGIN PRIVATE KEY" not in key and "BEGIN ENCRYPTED PRIVATE KEY" not in key:
             raise UsageError(
                 "Spark's Kafka client reads PKCS #8 keys only.",

@@ -1,8 +1,8 @@
 """Group records of a cluster or of captures by dialog on Spark's executors.
 
 This module makes no decisions: listeners extract the parts of a record, judges evaluate the parts
-of a dialog. Bodies do not leave the JVM, because a digest replaces them. Spark spills data to disk
-that does not fit into memory, and each partition returns only one sum to this process.
+of a dialog. Bodies do not leave the JVM, because a digest replaces them. Spark spills data that
+does not fit into memory to disk, and each partition returns only one sum to this process.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Listener(Protocol):
 class Slice:
     """The ranges of a cluster to read: start and end offsets, by topic and partition.
 
-    ``access`` is of :func:`streams.monitor.access.source_options`.
+    ``access`` comes from :func:`streams.monitor.access.source_options`.
     """
 
     access: Mapping[str, str] = field(repr=False)
@@ -153,7 +153,7 @@ def _parts(source: ClusterRecords) -> RDD[tuple[bytes, Any]]:
 
 
 def _without_bodies(frame: DataFrame, prefix: str) -> DataFrame:
-    """Return the listeners' input: a digest of the body, and the start of an Error."""
+    """Return the input of the listeners: a digest of the body, and the start of an Error."""
     value = F.coalesce("value", F.lit(bytearray()))
     has_body = F.col("topic").rlike(rf"^\Q{prefix}\E(cmd|queue)\.")
     is_error = F.substring("value", 1, len(_ERROR)) == F.lit(bytearray(_ERROR))

@@ -1,7 +1,7 @@
 """Read captures on Spark's executors with its Avro source, and judge them by given functions.
 
-This module makes no decisions. Files are split into blocks if possible, Spark groups the parts of
-one dialog and spills data that does not fit into memory, and each partition is judged by the same
+This module makes no decisions. Files are split into blocks if possible. Spark groups the parts of
+one dialog and spills data that does not fit into memory. Each partition is judged by the same
 function as in a single process.
 """
 
@@ -108,7 +108,7 @@ def _read(
 
 
 def _demand_complete(frame: DataFrame, source: Source) -> None:
-    """Read the file once without decoding records, so that an error has the file's name."""
+    """Read the file once without decoding records, so that an error names the file."""
     try:
         found = frame.count()
     except (PySparkException, Py4JError) as error:

@@ -1,4 +1,4 @@
-"""Identify the Kafka cluster with the client of Spark's connector."""
+"""Identify the Kafka cluster, with the client of Spark's connector."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class MonitorConfig:
     def checkpoint_for(self, cluster: str) -> Path:
         """Return the checkpoint folder for these settings and a cluster.
 
-        The state depends on window and watermark, and offsets belong to one cluster. With other
+        The state depends on window and watermark, and offsets belong to one cluster. With different
         values, the queries start again instead of producing wrong figures.
         """
         parts: tuple[object, ...]

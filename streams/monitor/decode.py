@@ -23,7 +23,7 @@ def _is(raw: str, prefix: bytes) -> Column:
 
 
 def spoiled_by(name: str, raw: str, writers: Writers) -> Column:
-    """Return the reason why a column cannot be decoded at all: missing, or an unknown schema."""
+    """Return why a column cannot be decoded at all: it is missing, or its schema is unknown."""
     known = reduce(or_, (_is(raw, prefix) for prefix in writers))
     return F.when(F.col(raw).isNull(), f"{name}: missing").when(~known, f"{name}: unknown schema")
 
@@ -41,7 +41,7 @@ def decode(raw: str, writers: Writers, *names: str) -> Column:
 
 
 def _projected(writers: Writers, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the reader's schema, which is the current one with only the needed fields."""
+    """Return the reader's schema: the current schema with only the needed fields."""
     current = dict(next(iter(writers.values())))
     kinds = (field["type"] for field in current["fields"])
     # A type is defined at its first use, which may be in a field that is not needed.

@@ -55,7 +55,7 @@ def event_windows(events: DataFrame, now: Column, *, length: int, late: int) -> 
 
 
 def cause() -> Column:
-    """Return the cause of the duplicate that an event reports; null if it removed none."""
+    """Return the cause of the duplicate that an event reports; null if no duplicate was removed."""
     undeliverable = F.col("event") == int(EventKind.MESSAGE_UNDELIVERABLE)
     removed = undeliverable & (F.col("error") == int(Number.DUPLICATE))
     refused = undeliverable & (F.col("error") == int(Number.ANOTHER_INSTANCE_CONVERSES))
@@ -68,7 +68,7 @@ def cause() -> Column:
 
 
 def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
-    """Return the messages that the same queue has more than once (REPEATS).
+    """Return the messages that are in the same queue more than once (REPEATS).
 
     Any such message violates exactly-once, and the alarm is raised in the batch of the second copy.
     All copies of a message have the same enqueued time, which is therefore part of the key and the

@@ -103,7 +103,7 @@ def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
 
 
 def _path() -> Column:
-    """Return the visits without the target's own instance, which is part of the target's name."""
+    """Return the visits except to the target's own instance, which is part of the target's name."""
     rest = F.slice("visits", 1, F.size("visits") - 1)
     own = F.startswith(_last("visits"), F.concat(F.get(rest, F.size(rest) - 1), F.lit("/")))
     shorter = F.slice("visits", 1, F.size("visits") - 2)

@@ -1,9 +1,10 @@
-"""The life of each message, from its first transmission to its last copy: one session per message.
+"""The life of each message, from its first transmission to its last copy, as one session.
 
-A session has all sightings of one message with at most the horizon between successive ones. When
-the session is over, the message gets a row if there is a problem: it never arrived (missing), it
-arrived more than once (with the cause of each copy), or it arrived long after it was sent. Retries
-do not extend a session; otherwise a message that is lost again and again would never be missing.
+A session contains all sightings of one message, with at most the horizon between successive
+sightings. When the session is over, the message gets a row if there is a problem: it never arrived
+(missing), it arrived more than once (with the cause of each copy), or it arrived long after it was
+sent. Retries do not extend a session; otherwise, a message that is lost repeatedly would never
+count as missing.
 """
 
 from __future__ import annotations
@@ -76,9 +77,9 @@ def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -
 
     ``queues`` is the name prefix of queue topics. An attempt above 0 is a retry, or the first copy
     of a message that was sent while its dialog was retried. Its time is the time at which the
-    message was accepted, which extends no session, unless this was more than a horizon ago.
-    Undelivered system messages are not missing, because an endpoint that has ended accepts an
-    EndDialog without delivering it.
+    message was accepted, which extends no session, unless the message was accepted more than a
+    horizon ago. Undelivered system messages are not missing, because an endpoint that has ended
+    accepts an EndDialog without delivering it.
     """
     queued = F.startswith("topic", F.lit(queues))
     sent_at = instant_in("sent_at")
@@ -190,8 +191,8 @@ def _with_causes(sessions: DataFrame) -> DataFrame:
     """Add the reason why the message arrived more than once.
 
     The copies at one endpoint are compared step by step: transmissions of the sender, passes of its
-    forwarder, routes of one pass; identical copies were forwarded twice on the path. If nothing was
-    delivered, the originals are unknown.
+    forwarder, and routes of one pass. Identical copies were forwarded twice on the path. If nothing
+    was delivered, the originals are unknown.
     """
     queued = F.filter("arrived", lambda copy: ~copy["removed"])
     compared = F.concat("arrived", _of_fragments())
@@ -226,7 +227,7 @@ def _with_causes(sessions: DataFrame) -> DataFrame:
 
 
 def _of_fragments() -> Column:
-    """Return copies to compare removed fragments with; messages are queued whole, as fragment 0."""
+    """Return copies for comparison with removed fragments; queued messages count as fragment 0."""
     numbers = F.array_distinct(F.filter("arrived.fragment", lambda number: number != 0))
     wholes = F.array_repeat(F.get("queued", F.lit(0)), F.size(numbers))
     return F.zip_with(wholes, numbers, lambda copy, number: copy.withField("fragment", number))
@@ -250,8 +251,8 @@ def _sightings(
 ) -> DataFrame:
     """Return a row for each record for which ``is_sighting`` is true.
 
-    This explodes an array instead of using a condition, because Spark moves conditions below the
-    decoding, and decodes twice.
+    This explodes an array instead of using a condition, because Spark would move a condition below
+    the decoding, and decode twice.
     """
     made = {name: columns.get(name, F.col(name)) for name in _TYPES}
     sighting = F.struct(

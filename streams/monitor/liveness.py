@@ -17,8 +17,8 @@ class Liveness:
     """The last heartbeat of each instance; times are Kafka's, in epoch milliseconds.
 
     The heartbeats advance Kafka's clock; between heartbeats the reader's own clock is used. Any
-    client with write access to ``presence`` may invent names: besides those that ``keeps`` keeps,
-    at most MOST_NAMES are remembered.
+    client with write access to ``presence`` may invent names: besides names for which ``keeps``
+    returns true, at most MOST_NAMES are remembered.
     """
 
     keeps: Keeps
@@ -29,7 +29,7 @@ class Liveness:
     _forget_from: int = MOST_NAMES
 
     def seen(self, instance: str, at: int, count: int, period: float = 1.0) -> None:
-        """Record a heartbeat; the next one is due in ``period`` seconds.
+        """Record a heartbeat; the next heartbeat is due in ``period`` seconds.
 
         The count LEFT means that the sender leaves.
         """

@@ -1,4 +1,4 @@
-"""Sample values that records do not have: workers' positions, buffered copies, heartbeats."""
+"""Sample values that are not in records: workers' positions, buffered copies, heartbeats."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class Eye:
                 self._liveness.seen(beat.instance, message.timestamp()[1], beat.number, beat.period)
 
     def _has(self, instance: str) -> bool:
-        """Return whether the catalog has an instance."""
+        """Return whether the catalog contains an instance."""
         topology = self._catalog.topology
         return topology is not None and instance in topology.instances
 
@@ -247,7 +247,7 @@ class Eye:
 
 
 def _inputs(topics: Topics, topology: Topology, home: str, role: str) -> dict[str, str]:
-    """Return the topics that a role of an instance, or of a pair, reads; each with its kind."""
+    """Return the topics that a role of an instance or a pair reads, each with its kind."""
     if role == "endpoint":
         return {topics.cmd(home): "cmd", topics.inbox(home): "in", topics.ack(home): "ack"}
     if home not in topology.instances:  # messages for a pair arrive at one of the partners

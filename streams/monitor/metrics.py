@@ -1,4 +1,4 @@
-"""Metrics of a running monitor for Prometheus, health, readiness.
+"""Metrics for Prometheus, health and readiness of a running monitor.
 
 Labels are the names of the monitor's few queries.
 """
@@ -72,7 +72,7 @@ FIGURES = (
 
 
 def figures_of(watches: Sequence[Watch], store: Store, now: int) -> Iterator[Series]:
-    """Yield the metrics of a monitor as of ``now`` (epoch ms); reads the store."""
+    """Read the store, and yield the metrics of a monitor as of ``now`` (epoch ms)."""
     for figure in FIGURES:
         read = ((str(w.query.name), figure.read(w)) for w in watches)
         samples = [((name,), value) for name, value in read if value is not None]

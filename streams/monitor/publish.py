@@ -10,7 +10,7 @@ from streams.store import DialogGone, DialogSide, Row, Store, as_columns
 from streams.wire.metric import encode_metric
 
 _STATE = (DialogSide, DialogGone)
-"""Kinds of rows that need no copy: the state topics already have each record."""
+"""Kinds of rows that need no copy, because the state topics already contain each record."""
 
 
 class Publisher:
@@ -27,7 +27,7 @@ class Publisher:
         self._producer = cluster.producer()
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
-        """Write a batch; return False if the store already had it. Raises SurroundingsError."""
+        """Write a batch; return False if it was already in the store. Raises SurroundingsError."""
         found = tuple(rows)
         self._publish(query, batch_id, found)
         return self._store.write(query, run, batch_id, found)

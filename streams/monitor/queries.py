@@ -65,7 +65,7 @@ def queries(
 ) -> tuple[Query, ...]:
     """Return all queries: deliveries, events, messages, dialogs, gaps, repeats.
 
-    ``schemas`` are the schemas that records may have.
+    ``schemas`` are the schemas in which records may be written.
     """
     records, now = Records(spark, config, schemas), F.current_timestamp()
     topics, late = Topics(config.prefix), config.late
@@ -96,7 +96,7 @@ class Records:
 
     @property
     def access(self) -> Mapping[str, str]:
-        """Return the options for the cluster."""
+        """Return the options for access to the cluster."""
         return source_options(self.config.kafka)
 
     def raw(self, *kinds: str) -> DataFrame:
@@ -125,8 +125,8 @@ class Records:
     def queued(self) -> DataFrame:
         """Return the envelopes of records in queues, for one query.
 
-        Queries do not share a frame: Spark evaluates the options of ``from_avro`` anew in each
-        batch, with a buffer that belongs to the expression, and two simultaneous batches would end
+        Queries do not share a frame: Spark evaluates the options of ``from_avro`` again in each
+        batch, with a buffer that belongs to the expression, so two simultaneous batches would fail
         with DUPLICATED_MAP_KEY.
         """
         return self.envelopes(self.raw("queue"))
@@ -137,7 +137,7 @@ class Records:
 
 
 def _sightings(records: Records, now: Column) -> DataFrame:
-    """Return the sightings of messages; heartbeats advance time unless it stops when idle."""
+    """Return the sightings of messages; heartbeats advance time unless the monitor may end."""
     config = records.config
     # Leave out acknowledgements before decoding.
     frames = records.raw("out", "queue").where(

@@ -28,9 +28,9 @@ ENVELOPE = (
     "message_id", "sequence", "fragment", "flags", "enqueued_at", "dialog_expires_at", "attempt",
     "sent_at", "first_hop", "path",
 )  # fmt: skip
-"""Columns of a message in transit or in a queue. Ids are bytes, times epoch milliseconds, except
-``sent_at`` (eight bytes, big-endian). ``stored_at`` is Kafka's timestamp, which on a queue topic is
-the time at which the message was enqueued, not its delivery."""
+"""Columns of a message in transit or in a queue. Ids are bytes, and times are epoch milliseconds,
+except for ``sent_at`` (eight bytes, big-endian). ``stored_at`` is Kafka's timestamp, which on a
+queue topic is the time at which the message was enqueued, not its delivery."""
 
 _OF_EVENT = (
     "event", "error", "at", "instance", "database", "conversation", "from_initiator",
@@ -45,8 +45,9 @@ _OF_MESSAGE = (
 )  # fmt: skip
 
 LAST_NUMBER = 1 << 40
-"""No dialog has this number of messages. Numbers up to this can be added up. A larger number, which
-any writer may claim, would end the query, as Spark raises an error if a sum does not fit."""
+"""No dialog has this number of messages. Numbers up to this limit can be added up. A larger number,
+which any writer may claim, would end the query, because Spark raises an error if a sum does not
+fit."""
 
 ROUTES: Writers = {ROUTE_CODEC.prefix: load("Route")}
 MESSAGES: Writers = {MESSAGE_CODEC.prefix: load("Message")}
@@ -64,10 +65,10 @@ def stream(
 ) -> DataFrame:
     """Return the records of all topics whose names match a Java pattern, from the earliest on.
 
-    ``access`` is of :func:`streams.monitor.access.source_options`. A batch has at most ``most``
-    records, if given. A pattern is needed instead of a name, because every queue has its own topic,
-    and topics may be created later. ``failOnDataLoss`` is off because queue topics are trimmed
-    after reading.
+    ``access`` comes from :func:`streams.monitor.access.source_options`. A batch has at most
+    ``most`` records, if given. A pattern is needed instead of a name, because every queue has its
+    own topic, and topics may be created later. ``failOnDataLoss`` is off because queue topics are
+    trimmed after reading.
     """
     options = {
         **access,
@@ -171,7 +172,7 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
 
 
 def event_time(claimed: str, now: Column) -> Column:
-    """Return the time of a record's event: ``claimed`` (ms), unless this is in the future.
+    """Return the time of a record's event: ``claimed`` (ms), unless that is in the future.
 
     For a time in the future, use Kafka's timestamp, but at most ``now``, the batch's time, because
     one record from the future would advance the watermark and make all other records late.
@@ -187,7 +188,7 @@ def flagged(*flags: Flag) -> Column:
 
 
 def names_a_dialog() -> Column:
-    """Return whether the record of a queue has a dialog id.
+    """Return whether the record of a queue contains a dialog id.
 
     A record without a dialog id was not written by an endpoint worker, and cannot be stored.
     """

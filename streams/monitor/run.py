@@ -45,7 +45,7 @@ def run(
 ) -> None:
     """Monitor a cluster until ``stop`` is set or, with ``until_idle``, no more records arrive.
 
-    ``say`` is called with lines for the user. Without a session, a session is started, and stopped
+    ``say`` is called with lines for the user. If no session is given, one is started, and stopped
     at the end. Raises SurroundingsError if Java, Kafka or the store is missing or fails, UsageError
     if the store has different settings.
     """

@@ -35,7 +35,7 @@ _CHANGES = ("until", "seen_at")
 class Sampler:
     """Sample a cluster periodically. ``failure`` is the error if the store could not be written.
 
-    If Kafka does not respond, no sample is written; the age of the last samples shows this.
+    If Kafka does not respond, no sample is written, and the age of the last samples grows.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Sampler:
         self._reported = why
 
     def _held_on(self, row: Sample) -> Sample:
-        """Return the subject's last sample, extended, if the values are equal."""
+        """Return the subject's last sample, extended in time, if the values are equal."""
         last = self._holding.get(subject_of(row))
         if last is None:
             return row

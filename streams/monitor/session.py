@@ -31,7 +31,7 @@ Avro reserves memory for the length that a prefix claims, and an OutOfMemoryErro
 path has at most 65 visits, a name at most 256 bytes.
 """
 _OURS = {"string": 64 << 20, "bytes": 64 << 20, "collectionItems": 1 << 20}
-"""The limits for captures, which we have written: of bodies and headers of any record."""
+"""The limits for captures, which we have written: for the bodies and headers of any record."""
 _LEAVE_S = 20.0
 _GONE = (Py4JError, ConnectionRefusedError)
 """Errors of calls to Spark's process if it has ended."""
@@ -42,11 +42,11 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",  # this is fixed in a checkpoint at its first start
     "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Counting the rows of the state needs a read before every write.
+    # Counting the rows of the state would need a read before every write.
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
-    # All queries are in update mode, in which a batch without data would only clean up.
+    # All queries use update mode, in which a batch without data would only clean up.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # A query without new data reports this once a second, which keeps its figures current.
+    # A query without new data reports this once per second, which keeps its figures current.
     "spark.sql.streaming.noDataProgressEventInterval": "1000",
     # Options in Spark's plans and logs have passwords and keys redacted.
     "spark.redaction.regex": "(?i)secret|password|token|jaas|keystore|url",
@@ -84,14 +84,14 @@ def open_session(
         reason = str(error).splitlines()[0]
         raise SurroundingsError(f"Spark did not start: {reason}", f"See {log}.") from error
     context.setLogLevel("ERROR")
-    # Only spark-submit reads this from settings; otherwise executors would use any python3.
+    # Only spark-submit reads this from settings; otherwise, executors would use any python3.
     context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
     return SparkSession(context)
 
 
 @contextmanager
 def batch_session(*, master: str, log: Path, name: str) -> Iterator[SparkSession]:
-    """Start Spark for a batch with records of any size, and stop it.
+    """Start Spark for a batch with records of any size, and stop it at the end.
 
     Raises SurroundingsError if Spark fails.
     """

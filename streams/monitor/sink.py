@@ -34,7 +34,7 @@ _QUERY_ID = "sql.streaming.queryId"
 
 
 class Target(Protocol):
-    """A destination of rows, which writes each batch once."""
+    """A destination for rows, which writes each batch once."""
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row], /) -> bool:
         """Write a batch; return False if it was written before."""
@@ -191,5 +191,5 @@ def _malformed(row: SparkRow) -> MalformedWindow:
 
 
 def _histogram(bins: Iterable[SparkRow]) -> Histogram:
-    # Spark lists a value once for each merged partial result.
+    # Spark lists a value once for each partial result that it has merged.
     return merged([[(float(one["x"]), round(one["y"])) for one in bins]])

@@ -22,7 +22,7 @@ class StateSink(BatchSink):
     """The ``foreachBatch`` function for records of ``dialog`` topics and of ``event``.
 
     Unlike a batch of figures, a batch of records has no previous values: it is aggregated here, and
-    the store keeps those values of a row that the batch cannot know.
+    the store keeps the values of a row that the batch cannot know.
     """
 
     def __init__(

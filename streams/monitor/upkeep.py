@@ -24,7 +24,7 @@ class Upkeep:
     _pruned_at: float = -math.inf
 
     def look(self, now: float) -> int:
-        """Do due maintenance; ``now`` is monotonic seconds.
+        """Do the maintenance that is due; ``now`` is in monotonic seconds.
 
         Returns the number of deleted rows.
         """

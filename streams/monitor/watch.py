@@ -20,9 +20,9 @@ _HEARTBEATS = "(presence)"
 class Watch:
     """Follow one query by its progress reports; call :meth:`look` at least once per 100 batches.
 
-    Of the last batch with records: ``took`` and ``delay`` (from the mean timestamp to the commit)
-    are seconds, ``ended`` is seconds since 1970, ``behind`` the remaining records. ``reached``: all
-    figures up to this time, in epoch milliseconds, are in the store.
+    For the last batch with records, ``took`` and ``delay`` (from the mean timestamp to the commit)
+    are in seconds, ``ended`` is in seconds since 1970, and ``behind`` is the number of remaining
+    records. ``reached``: all figures up to this time, in epoch milliseconds, are in the store.
     """
 
     query: StreamingQuery
@@ -64,7 +64,7 @@ class Watch:
     def _reports(self) -> list[StreamingQueryProgress]:
         """Return the reports since the last call, oldest first.
 
-        Each report is read as one text, because pyspark's own method calls Java for each of a
+        Each report is read as one text, because pyspark's own method calls Java once for each of a
         hundred values.
         """
         recent, found = self.query._jsq.recentProgress(), []

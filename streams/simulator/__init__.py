@@ -12,8 +12,8 @@ generators create them directly, ``read_scenario`` reads a file, and ``scenario_
 Times are whole microseconds from 0.
 
 ``Simulation.run`` returns a ``Result``: events, queues, endpoints and transmission queues as rows,
-the account of messages (``summary``), and ``violation``, the first of the seven invariants
-(:mod:`streams.simulator.invariants`) that did not hold, if any; a violation ends the run. Every
+the account of messages (``summary``), and ``violation``: the first of the seven invariants
+(:mod:`streams.simulator.invariants`) that did not hold, if any. A violation ends the run. Every
 copy between two instances is in ``Simulation.network.passages``, with the times of sending and
 arrival. A run never raises an exception; an invalid scenario raises InputError or UsageError.
 

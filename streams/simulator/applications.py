@@ -1,7 +1,7 @@
 """Simulated applications, which react to messages in a queue.
 
 An application's reading position is durable together with its commands, so a turn is atomic. A turn
-is never killed halfway, so applications need no crashes.
+is never killed halfway, so crashes of applications need no simulation.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ THINK = 5 * MILLISECOND
 def confirmed(message: QueueMessage) -> bool:
     """Return whether a message proves that the initiator is locked to its receiver.
 
-    Messages sent after the lock prove this. Messages sent before the first acknowledgement prove
-    nothing, however many there are.
+    Messages that were sent after the lock prove this. Messages that were sent before the first
+    acknowledgement prove nothing, however many there are.
     """
     return message.parties.locked
 

@@ -1,4 +1,4 @@
-"""Invariant 7: the states of a dialog and of a forwarder stay bounded, however long the backlog.
+"""Invariant 7: the state of a dialog or a forwarder stays bounded, however long the backlog.
 
 The bounded values are the state record, undelivered fragments, positions per chunk, chunk records
 (only of waiting messages), fragments in flight, copies of one fragment that the forwarder has not
@@ -56,7 +56,7 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
 
 
 def crowds(at: Store, tx: Transaction) -> Iterator[str]:
-    """Yield a transaction's retries of fragments of which ``out`` has too many copies."""
+    """Yield a transaction's retries of fragments if ``out`` already has too many copies of them."""
     for frame in tx.frames:
         if frame.header is None or not frame.header.sequenced or frame.journey.attempt == 0:
             continue

@@ -1,4 +1,4 @@
-"""Virtual time: events in order of time, and of ticket if times are equal.
+"""Virtual time: events in order of time, and in order of their tickets if times are equal.
 
 Time is whole microseconds from 0. Neither this module nor its callers read a real clock.
 """
@@ -93,7 +93,7 @@ class Chance:
         return int(self._random() * bound)
 
     def happens(self, probability: float) -> bool:
-        """Return true with this probability; 0 and 1 draw no number."""
+        """Return true with this probability; for 0 and 1, no number is drawn."""
         return probability > 0 and self._random() < probability
 
     def pick(self, items: Sequence[T]) -> T:
@@ -101,5 +101,5 @@ class Chance:
         return items[self.below(len(items))]
 
     def heavy(self, mean: int) -> int:
-        """Return a number from 0 up with this mean and a heavy tail (Pareto, exponent 2)."""
+        """Return a number from 0 on, with this mean and a heavy tail (Pareto, exponent 2)."""
         return int(mean * (1 / sqrt(1 - self._random()) - 1))

@@ -46,7 +46,7 @@ class Shape(Generic[T]):
         return marshal.dumps(row, _FORMAT)
 
     def loads(self, raw: bytes, **given: Any) -> T:
-        """Return the value of bytes; ``given`` has the omitted fields."""
+        """Return the value of bytes; ``given`` contains the omitted fields."""
         row = marshal.loads(raw)
         for at, _, back in self._turns:
             row[at] = back(row[at])
@@ -215,5 +215,5 @@ class Codec:
 
     @staticmethod
     def visit(instance: str, at: int) -> bytes:
-        """Return no bytes, because a visit is added to the path itself."""
+        """Return no bytes, because a visit is added directly to the path."""
         return b""

@@ -1,8 +1,8 @@
 """The endpoint worker's process: each turn of its loop is a transaction that commits or aborts.
 
-As in ``workers``, a turn applies the records read and the due timers to an overlay; then the whole
-turn is committed at one instant, or aborted and read again. Crashes in between need no simulation,
-because a turn has no visible effect until the commit.
+As in ``workers``, a turn applies the records that were read and the due timers to an overlay. Then
+the whole turn is committed at one instant, or aborted and read again. Crashes during a turn need no
+simulation, because a turn has no visible effect until the commit.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def crash(instance: Instance) -> None:
 def follow_roles(instance: Instance) -> None:
     """Start workers for the pairs that have the instance as principal by its catalog; stop others.
 
-    A newer epoch ends the process of an older epoch wherever it runs, and its uncommitted work is
-    lost. A process with an older epoch than that of the pair cannot start.
+    A newer epoch ends the process of an older epoch wherever that process runs, and its uncommitted
+    work is lost. A process whose epoch is older than that of the pair cannot start.
     """
     for database, store in instance.pairs.items():
         mirror, running = instance.catalog.mirrors[instance.name, database], store.endpoint
@@ -163,7 +163,7 @@ class EndpointProcess:
         return now if position >= len(inbox) else min(now, inbox[position].stored_at)
 
     def _choose_ends(self) -> list[int]:
-        """Choose the end of this turn's input: all records, or a part, as if others came later."""
+        """Choose the end of this turn's input: all records, or some, as if others arrived later."""
         chance, most = self.instance.chance, self.instance.around.scenario.batch
         ends = []
         for topic, position in zip(self._topics, self._positions, strict=True):
@@ -240,7 +240,7 @@ class EndpointProcess:
             instance.wake_forwarder()
 
     def _trim(self) -> None:
-        """Trim the inputs immediately, as early as workers are allowed to."""
+        """Trim the inputs immediately, which is the earliest time that workers are allowed to."""
         self.node.retention.begin(TrimPoint(*self._positions))
         self.store.trim_point = self.node.trim_point() or self.store.trim_point
 

@@ -1,6 +1,6 @@
 """The observed facts of a run: accepted messages, queue contents, events.
 
-The invariants are checked against these facts, and the summary is computed from them; nothing here
+The invariants are checked against these facts, and the summary is computed from them. No code here
 uses a dialog's own state.
 """
 
@@ -63,10 +63,10 @@ class EmittedEvent(NamedTuple):
 
 @dataclass(slots=True)
 class Facts:
-    """All facts; ``senders`` has the place of each direction's endpoint.
+    """All facts; ``senders`` contains the place of each direction's endpoint.
 
-    ``let_go`` has the time at which each message was removed from its transmission queue (virtual
-    microseconds); ``longest`` is the size of the largest accepted body.
+    ``let_go`` contains the time at which each message was removed from its transmission queue
+    (virtual microseconds); ``longest`` is the size of the largest accepted body.
     """
 
     accepted: dict[Direction, dict[int, Accepted]] = field(default_factory=dict)

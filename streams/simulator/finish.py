@@ -1,10 +1,10 @@
-"""Invariant 5: when faults stop and a route exists, every dialog finishes within a bound.
+"""Invariant 5: when faults have stopped and a route exists, every dialog finishes in bounded time.
 
 A dialog has finished when its transmission queue is empty. The bound follows from the maximum retry
 interval, and from the fact that every retry tries the next address, in both directions
 (``streams/node/forwarder/turn.py``). Messages that were acknowledged in the meantime were ahead in
-the queue, and extend the bound by the time that their path takes. The bound is checked once, at the
-end of a run, and only for messages that had this time without faults.
+the queue, so the bound is extended by the time that their path takes. The bound is checked once, at
+the end of a run, and only for messages that had this much time without faults.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def judge_finish(run: System) -> None:
 
 
 def calm_at(scenario: Scenario) -> int | None:
-    """Return when the last fault, change and random event are over; ``None``: never."""
+    """Return the time when the last fault, change and random event are over; ``None``: never."""
     links = (scenario.network.link, *scenario.network.links.values())
     rough = (
         scenario.aborts
@@ -92,7 +92,7 @@ def _bound(scenario: Scenario, attempts: int) -> int:
 
 @cache
 def _attempts(there: int, back: int) -> int:
-    """Return the attempts needed to try every pair of at most these numbers of addresses."""
+    """Return the number of attempts that try every pair of at most these numbers of addresses."""
     pairs = itertools.product(range(1, there + 1), range(1, back + 1))
     return max(max(_tried(m, n), _tried(n, m)) for m, n in pairs)
 
@@ -142,7 +142,8 @@ def _oldest(run: System, dialog: Dialog) -> int:
 def _ahead(run: System, dialog: Dialog, since: int) -> int:
     """Return the time for fragments that were acknowledged since then, in microseconds.
 
-    One window of fragments is in flight at a time, at most over every instance in both directions.
+    One window of fragments is in flight at a time; at most, its path leads over every instance in
+    both directions.
     """
     limits, direction = run.scenario.limits, _direction(dialog)
     accepted, gone = run.facts.accepted[direction], run.facts.let_go.get(direction, {})
@@ -155,7 +156,7 @@ def _ahead(run: System, dialog: Dialog, since: int) -> int:
 def _slowest(scenario: Scenario) -> int:
     """Return the time of a copy to and through the next instance, on the slowest link."""
     links = (scenario.network.link, *scenario.network.links.values())
-    # Two processes may handle the copy: the forwarder, and at an end also the endpoint worker.
+    # Two processes may handle the copy: the forwarder and, at an end, also the endpoint worker.
     return max(link.latency.most + link.latency.heavy for link in links) + 2 * POLL
 
 

@@ -1,4 +1,4 @@
-"""The forwarder's process: write first, commit the position later, buffer unsendable copies.
+"""The forwarder's process: write first, commit the position later, and buffer unsendable copies.
 
 A crash loses buffered copies and uncommitted positions, so records after the committed positions
 are read and forwarded again.
@@ -201,7 +201,7 @@ class ForwarderProcess:
         store.wake()
 
     def _stall(self, store: Store, entry: Entry) -> None:
-        """Let a stalled replica that made the same decision also write the copy later (random)."""
+        """At random, let a stalled replica with the same decision write the copy later, too."""
         around, chance = self.instance.around, self.instance.chance
         if not around.network.calm and chance.happens(around.scenario.stalls):
             longest = STALL * around.scenario.limits.time_to_live * MILLISECOND
@@ -223,7 +223,7 @@ class ForwarderProcess:
                 self.wake()
 
     def _look_at_partners(self) -> None:
-        """Evaluate the claims of mirrored pairs' partners, and report changes."""
+        """Evaluate the claims of the partners of mirrored pairs, and report changes."""
         for event in self._principals.look(self.instance.now):
             self.instance.write_event(event)
         if self._principals.are_asked_for:

@@ -1,9 +1,10 @@
-"""Compute on demand the heartbeats that a reader has read by now.
+"""Compute, on demand, the heartbeats that a reader has read by now.
 
 A forwarder writes its presence once a second, and immediately when the catalog changes its role in
 a mirrored pair. One event per second and pair would make up most of a run, so no events are
-scheduled: :meth:`Heartbeats.reachable` gives ``node.Presence`` the last heartbeats that its reader
-could have read, and every change (a crash, a link failure) first updates the affected readers.
+scheduled. Instead, :meth:`Heartbeats.reachable` passes to ``node.Presence`` the last heartbeats
+that its reader could have read, and every change (a crash, a link failure) first updates the
+affected readers.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Heartbeats:
             each.pop(instance, None)
 
     def before_cut(self, a: str, b: str) -> None:
-        """Update two instances that do not read each other's heartbeats from now on."""
+        """Update two instances that from now on do not read each other's heartbeats."""
         self._look(a, b)
         self._look(b, a)
 

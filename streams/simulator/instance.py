@@ -39,7 +39,7 @@ class Surroundings:
 class Instance:
     """One SQL Server process of the topology; ``skew`` is its clock error (us).
 
-    ``pairs`` has the mirrored databases of which the instance is a partner, in any role.
+    ``pairs`` are the mirrored databases of which the instance is a partner, in any role.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Instance:
 
     @property
     def topics(self) -> Topics:
-        """Return its own topics."""
+        """Return the instance's own topics."""
         return self.own.topics
 
     @property
@@ -85,7 +85,7 @@ class Instance:
 
     @property
     def appended_at(self) -> int:
-        """Return the timestamp for an append now, because the broker's clock is correct."""
+        """Return the timestamp of an append at this time, because the broker's clock is correct."""
         return START + self.around.clock.now // MILLISECOND
 
     def set_clock(self, skew: int) -> None:

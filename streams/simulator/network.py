@@ -1,8 +1,8 @@
 """Links between instances.
 
 Within an instance, nothing is lost. A link that is down loses every copy silently, including copies
-in transit when the link fails. Copies keep their order as in a partition of Kafka, except for
-copies that the scenario reorders, which are as late as a duplicate would be.
+in transit when the link fails. Copies keep their order, as in a partition of Kafka, except for
+copies that the scenario reorders: these are as late as a duplicate would be.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Passage:
 class Network:
     """All links; ``arrive(instance, entry)`` is called when a copy arrives.
 
-    ``passages`` has all copies of the run, in send order.
+    ``passages`` contains all copies of the run, in the order in which they were sent.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Network:
             return self._clock.now + usual
         due = self._clock.now + usual + self._chance.heavy(latency.heavy)
         until = self._settings.until
-        # One drawn delay in many millions is minutes long, and all later copies wait, so limit it,
+        # One drawn delay in many millions is minutes long and delays all later copies, so limit it,
         # too.
         return due if until is None else min(due, max(until, self._clock.now) + usual)
 

@@ -30,7 +30,7 @@ class Applying(Protocol):
 
     @property
     def at(self) -> str:
-        """Return the name of its instance."""
+        """Return the name of the worker's instance."""
 
     def wake(self) -> None:
         """Schedule a turn."""

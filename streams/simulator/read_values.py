@@ -20,7 +20,7 @@ _LONGEST = 100 * 366 * 24 * 3600 * SECOND
 
 
 def word(node: Node, what: str) -> str:
-    """Return a text regardless of YAML's type: ``no`` is a word here, and so is ``1``."""
+    """Return a text regardless of YAML's type: ``no`` and ``1`` are words here."""
     raw = node.raw
     if node.is_null or not isinstance(raw.value, str):
         node.fail(what)
@@ -112,7 +112,7 @@ class Names:
 
 
 def _found(node: Node, find: Callable[[], T]) -> T:
-    """Return the found value, or raise an error at the node's place."""
+    """Return the value that was found, or raise an error at the node's place."""
     try:
         return find()
     except UsageError as error:

@@ -24,7 +24,7 @@ class TopicRecord:
     """A record: its topic, position and content.
 
     ``timestamp`` is the epoch milliseconds that a real worker would have written, or in ``in`` the
-    append time; ``inside`` tells for a frame in ``in`` whether it was sent from the same instance.
+    append time; ``inside``: whether a frame in ``in`` was sent from the same instance.
     """
 
     kind: str

@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished run. Rows have plain values; ``facts`` are their source.
+    """A finished run. Rows consist of plain values; ``facts`` are their source.
 
     ``summary`` is the account of messages: ``sent`` = ``delivered`` + ``waiting`` + ``discarded`` +
     ``lost``. ``notes`` reports steps that had no effect.

@@ -40,7 +40,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """All links: the default, exceptions by their two ends in order, and the end of random faults.
+    """All links: the default, exceptions by their two ends in order, and when random faults end.
 
     From ``until`` on, no copy is randomly lost, duplicated, reordered or unusually late, and no
     transaction is randomly aborted.
@@ -82,7 +82,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """SEND ON CONVERSATION, ``count`` times; ``at`` (instance, database) is for several targets."""
+    """SEND ON CONVERSATION, ``count`` times; ``at`` (instance, database) selects among targets."""
 
     dialog: str
     side: Side = Side.INITIATOR
@@ -169,7 +169,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """An instance's clock is off by this much from now on."""
+    """From now on, an instance's clock is off by this much."""
 
     instance: str
     by: int
@@ -222,7 +222,7 @@ class Does(Enum):
 class Application:
     """A program that reads a service's queue. Its position is durable together with its commands.
 
-    ``routes`` has the addresses, by service, that ``configure`` uses.
+    ``routes`` contains the addresses, by service, that ``configure`` uses.
     """
 
     instance: str

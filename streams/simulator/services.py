@@ -1,7 +1,7 @@
 """Services of the documentation as applications: ``does: route``, ``redirect`` and ``configure``.
 
-The rows of a router are durable together with its reading position and its commands, like all state
-of an application.
+A router's rows are durable together with its reading position and its commands, like all of an
+application's state.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from streams.simulator.storage import Entry
 
 @dataclass(slots=True)
 class Source:
-    """A topic, read from ``position`` on; ``committed[at]`` is where a new process starts."""
+    """A topic, read from ``position`` on; a new process starts at ``committed[at]``."""
 
     topic: list[Entry]
     origin: Origin

@@ -40,7 +40,7 @@ from streams.topology import Topology
 
 
 class Entry(NamedTuple):
-    """A record of a topic; its offset is its place.
+    """A record of a topic; its offset is its index in the topic.
 
     ``route`` is ``None`` in ``cmd`` and for a Status, ``message`` for an acknowledgement.
     """
@@ -132,7 +132,7 @@ class State:
 class Batch:
     """The input of one turn: accepted messages, and the applied statements and messages.
 
-    ``accepted`` has (endpoint, number, command).
+    ``accepted`` contains (endpoint, number, command).
     """
 
     accepted: list[tuple[DialogKey, int, Command]] = field(default_factory=list)
@@ -144,10 +144,10 @@ class Batch:
 class Store:
     """The durable part of an instance, or of a mirrored pair, which has no ``txq``.
 
-    ``database`` is the pair's database, ``None`` for an instance. ``forwarded`` has the committed
-    positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is the consumer of the other
-    topics. The endpoint was started under ``epoch``, and a lower epoch is no longer possible.
-    ``trim_point`` has the starts of the logs of its inputs; earlier records are trimmed and must
+    ``database`` is the pair's database, ``None`` for an instance. ``forwarded`` contains the
+    committed positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is the consumer of the
+    other topics. The endpoint was started under ``epoch``, and a lower epoch is no longer possible.
+    ``trim_point`` contains the start offsets of its inputs; earlier records are trimmed and must
     not be read.
     """
 

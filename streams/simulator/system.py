@@ -103,7 +103,7 @@ class System:
             self.clock.at(step.at, self._perform, step)
 
     def stores(self) -> Iterator[tuple[str, Store]]:
-        """Iterate over all stores, each with its instance; for a pair, this is the principal."""
+        """Iterate over all stores, each with its instance; for a pair, that is the principal."""
         for name, instance in self.instances.items():
             yield name, instance.own
             for database, store in instance.pairs.items():

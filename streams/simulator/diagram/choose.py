@@ -24,7 +24,7 @@ class Choice:
 
 
 def dialog_names(run: Simulation) -> dict[uuid.UUID, str]:
-    """Return the name of each dialog: ``d``, or ``d/3`` if several dialogs have the name."""
+    """Return the name of each dialog: ``d``, or ``d/3`` if several dialogs have the same name."""
     return {
         conversation: name if len(conversations) == 1 else f"{name}/{number}"
         for name, conversations in run.dialogs.items()

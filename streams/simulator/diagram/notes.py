@@ -41,7 +41,7 @@ def event_sight(emitted: EmittedEvent) -> Sight:
 
 
 def fault_sights(step: Step) -> Iterator[Sight]:
-    """Yield the effect of a step on the system, unless it is a statement."""
+    """Yield the effect of a step on the system, unless the step is a statement."""
     match step.action:
         case Crash(part, instance, up):
             of_part = "" if part is Part.INSTANCE else f"{part.value} "

@@ -23,7 +23,7 @@ FRESH = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A topology, a scenario, and the seed of all randomness in the run."""
+    """A topology, a scenario, and the seed for all randomness in the run."""
 
     topology: Topology
     scenario: Scenario
@@ -73,7 +73,7 @@ def play(case: Case, fresh: float = FRESH) -> Tale:
 
 
 def _unbalanced(run: Simulation) -> Violation | None:
-    """Check the account of messages, because no single event can show that it is wrong."""
+    """Check the account of messages, because no single event can show that the account is wrong."""
     summary = account(run)
     if summary["lost"]:
         lost = counted(summary["lost"], "message is", "messages are")

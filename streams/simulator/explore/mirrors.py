@@ -1,6 +1,6 @@
 """A mirrored pair in an explored estate: a target gets a partner, and fails over.
 
-The partner represents the same database in a separate instance; routes that name the target become
+The partner has the same database in a separate instance; routes that name the target become
 mirrored routes. A catch-all route does not fail over. Return paths exist from both partners.
 """
 
@@ -37,7 +37,7 @@ def draw_pair(estate: DrawnEstate, chance: Chance) -> DrawnEstate:
 
 
 def draw_failovers(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:
-    """Draw the partner that becomes the principal of a pair, and the time."""
+    """Draw which partner becomes the principal of a pair, and when."""
     if not estate.partners:
         return []
     count = chance.pick((0, 1, 1, 2, 3))
@@ -66,7 +66,7 @@ def mirrored(estate: DrawnEstate, home: Home) -> DrawnEstate:
 
 
 def _leading(instance: Instance, home: Home) -> Instance:
-    """Return an instance whose routes to the home include its partner."""
+    """Return the instance with routes to the home that include the home's partner."""
     addresses = {"LOCAL"} if instance.name == home.instance else set[str]()
     addresses |= {f"tcp://{home.instance}:4022", f"tcp://Listener{home.instance}:4022"}
 
@@ -79,7 +79,7 @@ def _leading(instance: Instance, home: Home) -> Instance:
 
 
 def _to_pair(route: Route, home: Home) -> Route:
-    """Return a route to the home as a mirrored route with the broker id."""
+    """Return a route to the home, converted to a mirrored route with the broker id."""
     if route.service != home.service or route.broker not in (None, home.broker):
         return route
     first, second = f"tcp://{home.instance}:4022", f"tcp://{PARTNER}:4022"
@@ -87,7 +87,7 @@ def _to_pair(route: Route, home: Home) -> Route:
 
 
 def _reachable(database: Database, instance: str) -> Database:
-    """Return a database whose routes lead to the same places from another instance."""
+    """Return the database with routes that lead to the same places from another instance."""
     here = f"tcp://{instance}:4022"
     local, *others = database.routes
     moved = [replace(r, address=here) if r.address == "LOCAL" else r for r in others]

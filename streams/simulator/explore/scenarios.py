@@ -1,7 +1,7 @@
 """Draw a random scenario for a topology: dialogs, changes and faults.
 
-All faults are over when the quiet tail begins. The tail has the time that invariant 5 allows for
-every dialog to finish.
+All faults are over when the quiet tail begins. The tail lasts for the time that invariant 5 allows
+for every dialog to finish.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RETRIES = ((4_000, 8_000, 16_000, 32_000, 64_000), (1_000, 2_000, 4_000, 8_000)
 
 
 def draw_scenario(estate: DrawnEstate, chance: Chance) -> Scenario:
-    """Draw dialogs, changes and faults of one run."""
+    """Draw the dialogs, changes and faults of one run."""
     busy = (10 + chance.below(50)) * SECOND
     limits = Limits(
         window=chance.pick((1, 2, 3, 4, 8, 64)),

@@ -1,7 +1,7 @@
 """Minimize a failing case: remove or simplify all parts that its violation does not need.
 
 The search is greedy: every proposal that still breaks the same invariant is accepted, and the round
-starts again, until no proposal is left or the limit of tries is reached.
+starts again until no proposal is left or the limit of tries is reached.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def _fewer_routes(instance: Instance) -> Iterator[Instance]:
 
 
 def _without_routes(database: Database) -> Iterator[Database]:
-    """Return the database with one route fewer; the other routes are renumbered, as in a file."""
+    """Return the database without one route; the other routes are renumbered, as in a file."""
     for route in database.routes[1:]:
         rest = [r for r in database.routes if r is not route]
         numbered = tuple(replace(r, route_id=n) for n, r in enumerate(rest, 1))

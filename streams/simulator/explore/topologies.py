@@ -1,7 +1,8 @@
 """Draw a random topology: initiators, targets, and the paths between them.
 
-Most paths work, because messages that never arrive test nothing. Some paths have typical errors of
-real estates: a missing or outdated return route, several targets, or an address that leads nowhere.
+Most paths work, because messages that never arrive test nothing. Some paths have errors that are
+typical of real systems: a missing or outdated return route, several targets, or an address that
+leads nowhere.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Flow:
 
 @dataclass(slots=True)
 class DrawnEstate:
-    """The drawn estate; ``partners`` has the instances of a mirrored pair, if there is one."""
+    """The drawn estate; ``partners`` are the instances of a mirrored pair, if there is one."""
 
     topology: Topology
     flows: tuple[Flow, ...]

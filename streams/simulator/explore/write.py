@@ -15,7 +15,7 @@ from streams.simulator.write import flow, scenario_text
 from streams.topology import FILE, Database, Endpoint, Instance, Route, Topology
 
 _DEEP = 5
-"""Down to this depth (instances, NAME, databases, NAME, KEY), each entry has a separate line."""
+"""Down to this depth (instances, NAME, databases, NAME, KEY), each entry is on a separate line."""
 
 
 def write_case(case: Case, folder: Path, comment: str) -> Path:
