@@ -1,7 +1,7 @@
 """Read ahead in a queue topic as a member of a consumer group, by partition.
 
 A queue topic is keyed by conversation group, so owning a partition means holding the groups' locks.
-A few hundred messages of each partition are buffered, and the next message is chosen among them.
+A few hundred messages of each partition are buffered, and the next message is chosen from them.
 Messages are not received in topic order, so the committed offset alone does not identify the
 received messages; the offset's metadata identifies the others.
 """
@@ -53,7 +53,7 @@ _SLICE = 1.0
 class ReadAhead:
     """Read a queue's topic as a member of an application's group.
 
-    ``broken`` has the errors of records that are not queue messages; these records count as
+    ``broken`` contains the errors of records that are not queue messages; these records count as
     received. ``bereft``: a partition with received but uncommitted messages was reassigned to
     another member.
     """
@@ -87,7 +87,7 @@ class ReadAhead:
 
     def close(self) -> None:
         """Leave the group."""
-        self._leaving = True  # a partition assigned while leaving cannot read its offsets
+        self._leaving = True  # offsets of a partition assigned during leaving cannot be read
         if not self._commits.is_stuck:  # closing would wait for the commit, possibly forever
             self._consumer.close()
 
@@ -97,12 +97,13 @@ class ReadAhead:
         return self._consumer.consumer_group_metadata()
 
     def read(self, timeout: float) -> None:
-        """Read ahead; wait for the first record only, and at most a second.
+        """Read ahead; wait only for the first record, and at most one second.
 
-        Raises SurroundingsError if the topic does not exist, the user is not authorized for it or
-        for the group, or Kafka does not return the committed offsets; PositionLostError if the
-        offsets are lost; FencedError if Kafka no longer accepts this member. All errors except a
-        missing topic are permanent: the client reports them once, and would then block forever.
+        Raises SurroundingsError if the topic does not exist, if the user is not authorized for it
+        or for the group, or if Kafka does not return the committed offsets. Raises
+        PositionLostError if the offsets are lost, and FencedError if Kafka no longer accepts this
+        member. All errors except a missing topic are permanent: the client reports them once, and
+        would then block forever.
         """
         if self._over is not None:
             raise self._over
@@ -125,7 +126,7 @@ class ReadAhead:
             # records of its partition.
             failed = [self._take(first)]
             failed += map(self._take, self._consumer.consume(_TAKEN, 0))
-            # only after all records that were read are processed
+            # only when all records that were read have been processed
             for error in filter(None, failed):
                 raise error
             if self.broken:  # report these first, because any number of records may follow
@@ -172,7 +173,7 @@ class ReadAhead:
         self._beginning.note({n: stored[n].next for n in took})
 
     def offsets(self, progress: Mapping[int, Progress]) -> list[TopicPartition]:
-        """Return the offsets to commit of the partitions that have progressed."""
+        """Return the offsets to commit, for the partitions that have progressed."""
         return [
             TopicPartition(self.topic, n, p.next, closed(p.encode())) for n, p in progress.items()
         ]
@@ -258,7 +259,7 @@ class ReadAhead:
             )
         for number, stored in found.items():
             queue = ReadyQueue(stored)
-            # the count of rollbacks had disabled the queue, which is enabled again
+            # the rollbacks had disabled the queue, which has been enabled again
             if stored.rollbacks >= POISON:
                 queue.turn_on()
             self.partitions[number] = Ahead(queue, stored)
@@ -273,7 +274,7 @@ class ReadAhead:
         return {p.partition: Progress.decode(p.offset, note_of(p)) for p in known} | new
 
     def _commit_begun(self) -> None:
-        """Commit the start positions where there was no offset, before anything is received."""
+        """Commit the start positions where there was no offset, before any message is received."""
         if not self._begun:
             return
         try:

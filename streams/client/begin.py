@@ -1,7 +1,8 @@
 """Find where a consumer group starts to read a queue, or reject an unknown start.
 
 Kafka deletes the offsets of a group without members after ``offsets.retention.minutes``. So the
-group also has records in ``reading.<instance>``, which is compacted (docs/decisions/0022):
+group also has records in ``reading.<instance>``, which is compacted (docs/decisions/0022). The
+cases are:
 
     1. neither offset nor record    it has received nothing: start at the log's beginning
     2. an offset                    continue there, if the log still has it
@@ -44,8 +45,8 @@ class Beginning:
     def positions(self, committed: Mapping[int, int]) -> dict[int, int]:
         """Return the start offset of each partition; ``committed`` is below 0 without an offset.
 
-        Raises PositionLostError if the position is unknown and ``begin`` is not given, UsageError
-        if ``begin`` is impossible. Afterwards, the group's records are written anew.
+        Raises PositionLostError if the position is unknown and ``begin`` is not given, and
+        UsageError if ``begin`` is impossible. Afterwards, the group's records are written again.
         """
         self._readings.begin()
         lows = {p: at for (_, p), at in read_begins(self._cluster, [self._topic]).items()}

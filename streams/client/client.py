@@ -1,9 +1,9 @@
 """Dialogs for applications: BEGIN DIALOG, SEND, RECEIVE and END CONVERSATION, over Kafka.
 
-A statement is a record in the instance's ``cmd`` topic. It takes effect when the endpoint worker
-applies it: :meth:`Client.perform` with ``wait`` returns only then, and raises the error that SQL
-Server would report. Without ``wait``, a statement is as durable as a Kafka record, and an error is
-reported as an event.
+A statement is a record in the instance's ``cmd`` topic. The statement takes effect when the
+endpoint worker applies it. With ``wait``, :meth:`Client.perform` returns only then, and raises the
+error that SQL Server would report. Without ``wait``, a statement is as durable as a Kafka record,
+and an error is reported as an event.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _SLICE = 1.0
 class Client(Statements):
     """Statements of one application; a context manager for any number of threads.
 
-    Statements of one thread on a conversation keep their order. A statement waits for Kafka as long
-    as the client exists. If Kafka rejects a statement without ``wait``, or Kafka's client has lost
-    all brokers (:mod:`streams.kafka.lost_brokers`), every later statement raises an error, and a
-    new client is needed. ``timeout``: seconds to wait for Kafka and for the result of a statement.
-    Call :meth:`close` when no other thread uses the client.
+    Statements of one thread on a conversation keep their order. A statement waits for Kafka for as
+    long as the client exists. If Kafka rejects a statement without ``wait``, or Kafka's client has
+    lost all brokers (:mod:`streams.kafka.lost_brokers`), every later statement raises an error, and
+    a new client is needed. ``timeout``: seconds to wait for Kafka and for the result of a
+    statement. Call :meth:`close` when no other thread uses the client.
     """
 
     BEGIN_WAITS = True
@@ -57,12 +57,12 @@ class Client(Statements):
         self._cluster = cluster
         self._timeout = timeout
         self._reply_to = f"{application}/{uuid.uuid4()}"
-        # Infinite: otherwise Kafka's client would drop the older statements of a conversation in a
-        # long outage, and deliver the younger statements after the outage.
+        # Infinite: otherwise, Kafka's client would drop the older statements of a conversation
+        # during a long outage, and deliver the newer statements after it.
         self._producer = cluster.producer(linger_ms=5, message_timeout_ms=0)
         self._refused, self._why = 0, ""
-        # The producer cannot be replaced: Kafka may have its unconfirmed statements or not, and
-        # applies a statement twice that is written twice.
+        # The producer cannot be replaced: Kafka may or may not have its unconfirmed statements, and
+        # a statement that is written twice is applied twice.
         self._lost_brokers, self._unconfirmed = LostBrokers(cluster), 0
         self._answers: dict[str, Answers] = {}
         self._lock, self._asking = threading.Lock(), threading.Lock()
@@ -116,7 +116,7 @@ class Client(Statements):
     ) -> None:
         """Send a statement; with ``wait`` raise StatementError if it is rejected.
 
-        Raises SurroundingsError if Kafka has rejected an earlier statement without ``wait``, or
+        Raises SurroundingsError if Kafka has rejected an earlier statement without ``wait``, or if
         this client has lost all brokers.
         """
         timeout = self._timeout if timeout is None else timeout
@@ -157,13 +157,14 @@ class Client(Statements):
                 raise self._incomplete()
             try:
                 # Positional arguments are faster: ..., callback, on_delivery, timestamp, headers.
-                # The first two mean the same; Kafka's client uses the first even if it is None.
+                # The first two have the same meaning; Kafka's client uses the first even if it is
+                # None.
                 self._producer.produce(topic, value, key, -1, reported, None, 0, headers)  # type: ignore[arg-type]
                 return
             # rejections are known by now; after a rejection, nothing is sent
             except KafkaException as error:
                 raise _not_delivered(1, error.args[0].str()) from error
-            except BufferError:  # more statements in flight than the memory limit allows
+            except BufferError:  # more statements are in flight than the memory limit allows
                 deadline = deadline or time.monotonic() + timeout
                 if time.monotonic() > deadline:
                     left = counted(len(self._producer), "statement has", "statements have")
@@ -232,7 +233,7 @@ class Client(Statements):
         return _not_delivered(self._refused + left, self._why, then)
 
     def _answers_of(self, instance: str, timeout: float) -> Answers:
-        # the first of several threads starts the consumer, the other threads wait
+        # the first of several threads starts the consumer, and the others wait
         with self._asking:
             answers = self._answers.get(instance)
             if answers is None:

@@ -1,8 +1,8 @@
 """Receive, process and send in one Kafka transaction.
 
-The offsets of the queue and the commands are committed together. A killed process leaves either
-both or neither, so every message takes effect exactly once if all its effects are statements. (For
-effects in a database, use the inbox.)
+The offsets of the queue and the commands are committed together. A killed process has committed
+either both or neither, so every message takes effect exactly once if all its effects are
+statements. (For effects in a database, use the inbox.)
 
 The steps of a commit, and the state after a failure in each step:
 
@@ -88,9 +88,9 @@ class Exchange(Statements):
         """Commit received messages and statements.
 
         Raises SurroundingsError if the commit failed; the messages are then redelivered to this or
-        another member of the group. If the outcome is unknown because Kafka does not respond, or
+        another member of the group. If the outcome is unknown because Kafka does not respond, or if
         another process has started under the name (FencedError), this Exchange is unusable. Create
-        a new one.
+        a new Exchange.
         """
         said, self._said = self._said, []
         try:

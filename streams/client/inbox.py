@@ -44,9 +44,9 @@ class Inbox:
         return added.first() is not None
 
     def forget(self, days: float = 7) -> int:
-        """Delete entries older than this age; return the number of rows.
+        """Delete entries older than ``days``; return the number of deleted rows.
 
-        The age must exceed the longest time for which a receiving process may be suspended.
+        This age must exceed the longest time for which a receiving process may be suspended.
         """
         before = _now() - int(days * 86_400)
         return int(self._session.execute(removal(self._reader, before)).rowcount)

@@ -1,4 +1,4 @@
-"""Idempotent statements caused by a record, however often the record is read.
+"""Statements that a record causes, which take effect once however often the record is read.
 
 They are for readers that may read a record again: from another cluster, from a topic that is not a
 queue, or with a foreign consumer. (For a queue of the same cluster, use an Exchange.)
@@ -19,8 +19,8 @@ class Once(Statements):
 
     The context exits when Kafka has all these statements; only then may the next record be
     processed. A reader that reads the record again must issue the same statements in the same
-    order. Statements issued before are skipped, and the conversation that a statement begins has
-    the same id every time.
+    order. Statements that were issued before are skipped, and the conversation that a statement
+    begins has the same id every time.
     """
 
     def __init__(self, client: Client, source: Source, offset: int) -> None:

@@ -16,13 +16,13 @@ READ_AHEAD_BYTES = 32_000_000
 """Bytes that a member reads ahead in all its partitions, plus one message per partition."""
 NOTE = 3_500
 """Characters of the offset's metadata at which reading ahead stops; Kafka stores up to 4,096. The
-metadata becomes so long if received and waiting messages alternate thousands of times."""
+metadata becomes this long if received and waiting messages alternate thousands of times."""
 HOLDER = "application"
 """The owner of received messages, because a member has one transaction at a time."""
 
 
 def most_bytes(partitions: int) -> int:
-    """Return the bytes to read ahead per partition."""
+    """Return the number of bytes to read ahead per partition."""
     return READ_AHEAD_BYTES // max(1, partitions)
 
 
@@ -65,7 +65,7 @@ class Ahead:
         return sum(self.sizes[order] for order in self.queue.orders())
 
     def is_full(self, most: int) -> bool:
-        """Return whether to stop reading: at ``most`` bytes, or READ_AHEAD messages.
+        """Return whether to stop reading: at ``most`` bytes, or at READ_AHEAD messages.
 
         A paused partition resumes at half of these limits, because Kafka's client must then refetch
         the messages that it had buffered, which may take half a second.

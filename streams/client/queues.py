@@ -35,7 +35,7 @@ _HERE_ONLY = (
 class QueueSettings:
     """STATUS and POISON_MESSAGE_HANDLING of one queue, kept up to date while open.
 
-    Both settings are ON for an undeclared queue.
+    For an undeclared queue, both settings are ON.
     """
 
     def __init__(self, cluster: Cluster, instance: str, database: str, queue: str) -> None:
@@ -63,7 +63,7 @@ class QueueSettings:
         self._consumer.close()
 
     def look(self) -> None:
-        """Read the catalog's new records; does not wait while Kafka is available.
+        """Read the catalog's new records; do not wait while Kafka is available.
 
         Waits for the whole catalog if removed objects may have been missed.
         """
@@ -117,7 +117,7 @@ class QueueSettings:
         self.status = False
 
     def _disable(self) -> bool:
-        """Publish STATUS = OFF; return ``False`` if the catalog already has it."""
+        """Publish STATUS = OFF; return ``False`` if it is already in the catalog."""
         instance, database, queue = self._where
         state = read_catalog(self._cluster)
         topology = state.topology
@@ -153,7 +153,7 @@ def _queue(topology: Topology, home: str, database: str, queue: str) -> Queue | 
 
 
 def _with_queue(topology: Topology, home: str, database: str, queue: Queue) -> Topology:
-    """Return the topology with this definition of a queue, at both partners of a pair."""
+    """Return the topology with this definition of a queue; for a pair, at both partners."""
     instances = dict(topology.instances)
     for name in hosts_of(topology, home):
         here = instances[name]

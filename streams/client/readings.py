@@ -24,7 +24,7 @@ from streams.wire import MalformedError
 from streams.wire.reading import Reading, decode_reading, reading_key, reading_record
 
 RENEW = 3_600.0
-"""Seconds after which a record is written again with the current position."""
+"""Seconds after which a record is written again, with the current position."""
 _TIMEOUT = 30.0
 
 
@@ -62,7 +62,7 @@ class Readings:
         """Return the group's records of these partitions of this topic.
 
         Records of the topic before it was deleted and recreated do not count. Records of other
-        groups are ignored, because anyone with write access may write any record.
+        groups are ignored, because any client with write access may write any record.
         """
         keys = {reading_key(self._topic, p, self._group): p for p in partitions}
         live = read_live(self._cluster, self._log, only=keys)

@@ -53,7 +53,7 @@ class Received:
     def confirmed(self) -> bool:
         """Return whether the initiator is known to be locked to this side.
 
-        If there are several targets, only one gets a message that confirms the lock, so an
+        If there are several targets, only one of them gets a message that confirms the lock. So an
         application that acts only on such messages acts once (three-way handshake).
         """
         return self.frame.parties.locked
@@ -72,9 +72,9 @@ class Receiver:
     143); the count restarts when the queue is enabled.
 
     ``member`` is this process's stable name in the group. With a name, a killed process resumes at
-    once; without a name, the partitions wait for the session timeout (10 s). They wait equally long
-    for a named member that never returns. A second member with the same name fences the first
-    (FencedError), and so does a lost session; then create a new receiver.
+    once; without a name, the partitions wait for the session timeout (10 s). They also wait that
+    long for a named member that never returns. A second member with the same name fences the first
+    (FencedError), and so does a lost session; in both cases, create a new receiver.
 
     ``begin`` is the start position in partitions without an offset: "beginning", "end" or an
     offset; for several partitions, give one offset each (``{0: 4711}``). Without ``begin``, a new
@@ -118,7 +118,7 @@ class Receiver:
         conversation: Conversation | None = None,
         group: uuid.UUID | None = None,
     ) -> tuple[Received, ...]:
-        """Return up to ``top`` messages of the conversation group with the most urgent message.
+        """Return up to ``top`` messages of the conversation group that has the most urgent message.
 
         ``conversation`` and ``group`` are the WHERE clause; they search the read-ahead. Waits up to
         ``timeout`` seconds for a message; with ``None``, until all committed messages are read.
@@ -141,9 +141,9 @@ class Receiver:
         """Commit the received messages.
 
         Raises SurroundingsError if the outcome is unknown, because Kafka does not respond or has
-        reassigned the queue; the messages are redelivered to some member. ``through`` is another
-        function to commit the offsets (with the member's metadata): all of them, or none if it
-        raises an error.
+        reassigned the queue; the messages are then redelivered to some member. ``through`` is a
+        different function that commits the offsets (with the member's metadata): all of them, or
+        none if the function raises an error.
         """
         if self._ahead.bereft:
             raise AbortedError(

@@ -20,11 +20,11 @@ from streams.wire.records import LARGEST_BODY
 
 
 class DialogOptions(TypedDict, total=False):
-    """The options of BEGIN DIALOG, besides the two services.
+    """The options of BEGIN DIALOG other than the two services.
 
     ``broker``: broker id of the target, ``contract``: DEFAULT if not given, ``lifetime``: in
-    seconds, ``group``: conversation group to join, ``conversation``: id of the dialog, a new id if
-    not given.
+    seconds, ``group``: conversation group to join, ``conversation``: id of the dialog, or a new id
+    if not given.
     """
 
     broker: str | None
@@ -115,11 +115,11 @@ class Statements(ABC):
 
     @abstractmethod
     def perform(self, instance: str, command: Command, *, wait: bool = False) -> None:
-        """Issue a statement; raise UsageError for ``wait`` if this object cannot wait."""
+        """Issue a statement; raise UsageError if ``wait`` is set but this object cannot wait."""
 
 
 def refuse_to_wait(*, wait: bool) -> None:
-    """Raise UsageError for ``wait`` on a statement in an uncommitted transaction."""
+    """Raise UsageError if ``wait`` is set for a statement in an uncommitted transaction."""
     if wait:
         raise UsageError(
             "A statement in a transaction is applied after the commit, so wait=True is impossible.",

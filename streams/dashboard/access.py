@@ -1,9 +1,9 @@
 """Access control: require a token if other hosts can connect, and reject foreign pages.
 
-On loopback there is no token, but a page of another origin runs in the same browser. Such a page
-must neither get a response under its own name that resolves to loopback (DNS rebinding, visible in
-the Host header) nor open a websocket (visible in the Origin header). If a container's port is
-published on loopback, neighbouring containers use the container's name, which no other page can
+On loopback there is no token, but pages of other origins run in the same browser. Such a page must
+not get a response under its own name that resolves to loopback (DNS rebinding, visible in the Host
+header), and must not open a websocket (visible in the Origin header). If a container's port is
+published on loopback, neighbouring containers use the container's name, which no foreign page can
 have.
 
 Every response forbids framing by other pages and loading from other servers. Evaluation of scripts
@@ -50,7 +50,7 @@ _ELSEWHERE = "This dashboard accepts requests from its own pages only.\n"
 
 
 class Access:
-    """An ASGI application that passes authorized requests to another application."""
+    """An ASGI application that passes authorized requests on to another application."""
 
     def __init__(self, inner: Application, token: str | None, names: Collection[str] = ()) -> None:
         self._inner, self._token, self._names = inner, token, names

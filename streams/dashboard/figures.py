@@ -1,4 +1,4 @@
-"""Query the store periodically; keep the last result while the store is unavailable."""
+"""Query the store periodically, and keep the last result while the store is unavailable."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class Figures:
     def ask(self, question: Callable[..., T], span: Span, default: T, *arguments: str) -> T:
         """Return the result of a query for a time range.
 
-        ``question`` is a module-level function, which makes it a stable cache key; it gets the
-        store, the time, and ``arguments``. While the store is unavailable the last result is
-        returned, or ``default``.
+        ``question`` must be a module-level function, so that it is a stable cache key; it is called
+        with the store, the time, and ``arguments``. While the store is unavailable the last result
+        is returned, or ``default``.
         """
         known = self._known_of((question, span, arguments), default)
         with known.lock:

@@ -1,8 +1,8 @@
 """The frame around every page, and the only module that uses NiceGUI.
 
 A page's URL is its whole state. A link to another URL of the same page is followed without loading
-(``static/dashboard.js`` sends the new URL), and every few seconds the content is computed again;
-in both cases only changed places are sent.
+(``static/dashboard.js`` sends the new URL), and every few seconds the content is computed again; in
+both cases, only the places that have changed are sent.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Browser:
         except Exception:
             log.exception("%s cannot be shown", address)
             contents = {"waiting": part("frame", "failed", str(address))}
-        if contents and address == self._address:  # the user has not navigated since
+        if contents and address == self._address:  # the user has not navigated away since
             with suppress(RuntimeError):  # the browser disconnected
                 self._places.fill(contents)
 

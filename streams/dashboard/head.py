@@ -1,4 +1,4 @@
-"""Every page's head: our style and script, with hashes of their content."""
+"""The head of every page: our style and script, with hashes of their content."""
 
 from __future__ import annotations
 

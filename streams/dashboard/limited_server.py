@@ -14,7 +14,7 @@ IDLE_FOR = 10.0
 
 
 class LimitedServer(uvicorn.Server):
-    """A server with limited connections, which end if no request arrives; uvicorn has no limits."""
+    """A server that limits connections and closes those without a request, unlike uvicorn."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         config.limit_concurrency = AT_ONCE

@@ -17,7 +17,7 @@ from streams.routing import parse_address
 from streams.topology import Finding, Topology, load
 
 Read = Callable[[], tuple[object, Topology | None]]
-"""Returns a stamp that changes with the topology, and the topology; None if there is none."""
+"""Returns a stamp that changes with the topology, and the topology, or None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def routed_of(questions: Questions) -> frozenset[tuple[str, str]]:
 
 
 def begins_of(questions: Questions) -> dict[str, int]:
-    """Return for each instance the number of flows that it begins, minus those that lead to it."""
+    """Return, for each instance, how many flows it begins, minus those that lead to it."""
     flows = flows_of(questions.estate)
     asked = Counter(flow.to for flow in flows)
     senders = Counter(flow.sender.instance.name for flow in flows)

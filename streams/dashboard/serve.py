@@ -83,7 +83,7 @@ def application(config: DashboardConfig, context: Context) -> Access:
         language="en-US",
         reconnect_timeout=10.0,
         show_welcome_message=False,
-        # On the same machine compression only costs time.
+        # On the same machine, compression only costs time.
         gzip_middleware_factory=None if config.local else GZipMiddleware,
     )
     return Access(served, config.token, {socket.gethostname()} if config.published else ())

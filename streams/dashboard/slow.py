@@ -1,6 +1,6 @@
 """Read slow sources in the background, so that pages are shown even if Kafka is slow.
 
-The last few results are cached, fewer if they are large. A result in use is read again after a
+The last few results are cached, or fewer if they are large. A result in use is read again after a
 pause that grows with the duration of reading, so that reading takes at most a tenth of the time.
 """
 

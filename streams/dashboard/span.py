@@ -43,7 +43,7 @@ class Span:
         return {} if self.length == DEFAULT else {"last": self.length}
 
     def moved(self, steps: float, now: int) -> Span:
-        """Return the range shifted by a multiple of its length, never after now."""
+        """Return the range shifted by a multiple of its length, but never beyond now."""
         since, until = self.bounds(now)
         length = until - since
         steps = max(steps, -since / length)  # no figures are older than 1970
@@ -101,7 +101,7 @@ def instant_of(text: str) -> int | None:
 
 
 def between(since: int, until: int) -> str:
-    """Format two instants for people, in UTC; a common day is shown once."""
+    """Format two instants for people, in UTC; the day is shown once if it is the same."""
     first, last = (datetime.fromtimestamp(at / 1_000, UTC) for at in (since, until))
     end = last.strftime("%H:%M:%S" if first.date() == last.date() else "%Y-%m-%d %H:%M:%S")
     return f"{first:%Y-%m-%d %H:%M:%S} – {end} UTC"

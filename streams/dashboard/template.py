@@ -16,7 +16,7 @@ _FILTERS = ("count", "rate", "duration", "size", "clock")
 
 
 def part(template: str, name: str, *arguments: Any, **named: Any) -> Markup:
-    """Return the HTML that a template's macro makes."""
+    """Return the HTML that a template's macro creates."""
     macro = getattr(_template(template).module, name)
     return Markup(macro(*arguments, **named))
 

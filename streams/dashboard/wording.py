@@ -72,7 +72,7 @@ def share(part: float, whole: float) -> str:
 def clock(instant: int | None, *, day: bool = False) -> str:
     """Return epoch milliseconds as a time of day in UTC, optionally with the day.
 
-    The time of a record may be outside of the calendar.
+    The time of a record may be outside the range of the calendar.
     """
     if instant is None:
         return NONE

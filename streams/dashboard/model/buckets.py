@@ -12,7 +12,7 @@ WINDOW = 10_000
 
 
 class Windowed(Protocol):
-    """A row of a window."""
+    """A row with the figures of a window."""
 
     @property
     def window_start(self) -> int:
@@ -20,7 +20,7 @@ class Windowed(Protocol):
 
     @property
     def window_end(self) -> int:
-        """Return its end."""
+        """Return the window's end, epoch milliseconds."""
 
 
 Row = TypeVar("Row", bound=Windowed)
@@ -85,5 +85,5 @@ _STEPS = tuple(
 
 
 def window_of(rows: Sequence[Windowed]) -> int:
-    """Return the length of the windows; of merged windows, if the rows include any."""
+    """Return the length of the windows, or that of merged windows, if the rows include any."""
     return max((row.window_end - row.window_start for row in rows), default=WINDOW)

@@ -63,7 +63,7 @@ class Pages:
 
 
 def pages_of(page: int, size: int, count: int) -> Pages:
-    """Return the pages for this number of items; beyond the end, return the last page."""
+    """Return the pages for this number of items; a page beyond the end is the last page."""
     most = max(0, (count - 1) // size)
     at = min(max(page, 0), most)
     return Pages(

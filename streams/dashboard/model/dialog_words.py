@@ -21,7 +21,7 @@ _OUTCOMES = {
 
 @dataclass(frozen=True, slots=True)
 class DecisionWords:
-    """A decision for display; ``otherwise`` is a different result with the current routes."""
+    """A decision for display; ``otherwise`` is the result with the current routes, if different."""
 
     instance: str
     at: int

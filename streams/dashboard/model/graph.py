@@ -64,7 +64,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A link of the graph."""
+    """A link in the graph."""
 
     link: Link
     health: Health

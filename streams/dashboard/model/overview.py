@@ -27,7 +27,7 @@ from streams.store import (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The input of the overview; the store has figures until ``as_of``."""
+    """The input of the overview; the store contains figures up to ``as_of``."""
 
     window: Window
     as_of: int | None = None
@@ -196,7 +196,7 @@ def quantiles_of(rows: Sequence[LatencyWindow]) -> Quantiles:
 
 
 def rate_of(rates: Sequence[float], *, live: bool) -> float:
-    """Return the rate: the present rate, or the average rate of a past time."""
+    """Return the present rate, or the average rate of a past time range."""
     last = rates[-3:] if live else rates
     return sum(last) / len(last) if last else 0.0
 

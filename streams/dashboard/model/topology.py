@@ -54,7 +54,7 @@ def read_near(store: Store, window: Window, name: str) -> tuple[Link, ...]:
 
 
 def known_of(found: Found, topology: KnownTopology | None) -> Known:
-    """Combine the facts about instances: traffic and routes."""
+    """Combine the facts about instances from traffic and routes."""
     known = Known(found.links, found.queues, found.lags, found.heartbeats, found.alarms)
     if topology is None:
         return known

@@ -63,7 +63,7 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
 
 
 def weight_of(value: object) -> int:
-    """Return the size of a cached value, of which each step takes 3 kB."""
+    """Return the size of a cached value; each of its steps takes 3 kB."""
     return len(value.steps) if isinstance(value, Life) else 1
 
 
