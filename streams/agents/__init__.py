@@ -1,4 +1,4 @@
-"""Services as Faust agents, in place of activated stored procedures. The only importer of Faust."""
+"""Services as Faust agents, instead of activated procedures. Only this package imports Faust."""
 
 from streams.agents.application import HoplineApp, hopline_app
 from streams.agents.attempt import Handler

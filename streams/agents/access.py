@@ -1,7 +1,7 @@
 """Translate librdkafka's properties into Faust's settings.
 
-Unsupported properties are rejected, never dropped: without them the connection would be less secure
-than requested.
+Unsupported properties are rejected and never dropped, because without them the connection would be
+less secure than requested.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A Faust application whose agents are services, in place of activated procedures.
+"""A Faust application whose agents are services, instead of activated procedures.
 
     app = hopline_app("orders", instance="ServerB", database="DatabaseB")
 
@@ -44,7 +44,7 @@ _TELLING = 5.0
 
 
 class HoplineApp(ConnectedApp):
-    """A Faust application in one database; made by :func:`hopline_app`."""
+    """A Faust application in one database, created by :func:`hopline_app`."""
 
     def __init__(
         self, name: str, *, cluster: Cluster, instance: str, database: str, **options: Any
@@ -78,7 +78,7 @@ class HoplineApp(ConnectedApp):
         return decorate
 
     async def on_first_start(self) -> None:
-        """Find the queues of all services before anything is read."""
+        """Find the queues of all services before any message is read."""
         if self.conf.store.scheme != "memory":  # an in-memory store uses no folder
             await super().on_first_start()
         if not (self.client_only or self.producer_only):
@@ -117,7 +117,7 @@ class HoplineApp(ConnectedApp):
         await super().on_stop()
 
     async def _tell(self, what: Activation) -> None:
-        """Report the event for each queue; best effort, so an unavailable Kafka is ignored."""
+        """Report the event for each queue, as a best effort: an unavailable Kafka is ignored."""
         place, why = (self.instance, self.database), str(self.crash_reason or "")
         for server in self._servers:
             at = time.time_ns() // 1_000_000
@@ -151,11 +151,11 @@ def hopline_app(
 
     ``name`` is the consumer group, and part of the commands' ids: an application with another name
     reads the queues from the beginning and issues all commands again. ``member`` is this process's
-    stable name in the group: with it, a killed process resumes at once. ``bootstrap`` and
+    stable name in the group, with which a killed process resumes at once. ``bootstrap`` and
     ``prefix`` default to HOPLINE_BOOTSTRAP and HOPLINE_PREFIX. ``properties`` are librdkafka's:
     they are used to read the catalog, and Faust gets their TLS and SASL settings. Without
-    ``properties``, variables such as HOPLINE_KAFKA_SASL_PASSWORD_FILE apply. ``begin`` is as for a
-    Receiver.
+    ``properties``, variables such as HOPLINE_KAFKA_SASL_PASSWORD_FILE apply. ``begin`` has the same
+    meaning as for a Receiver.
     """
     if options.get("processing_guarantee") not in (None, "at_least_once"):
         raise UsageError(

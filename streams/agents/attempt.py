@@ -1,7 +1,7 @@
 """Call a message's handler until it succeeds (reference 4.11, 4.12).
 
-An exception is a rollback. The fifth rollback in a row disables the queue, and the message stays.
-The handler is retried when the queue is enabled.
+An exception is a rollback. The fifth rollback in a row disables the queue, and the message remains
+in it. The handler is retried when the queue is enabled.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Handler = Callable[[Dialog, Received], Awaitable[None]]
 log = logging.getLogger("hopline.agents")
 
 _LOOK = 0.5
-"""Seconds between checks whether a disabled queue is on again."""
+"""Seconds between checks whether a disabled queue is enabled again."""
 _AGAIN = 0.1
-"""Seconds until a failed handler is retried. Without this pause, a handler that fails at once on a
-queue without poison message handling would starve the other tasks of the event loop.
+"""Seconds until a failed handler is retried. On a queue without poison message handling, a handler
+that fails at once would otherwise starve the other tasks of the event loop.
 """
 
 
@@ -41,8 +41,7 @@ async def attempt(
     ``rollbacks`` is the number of earlier rollbacks, ``keep`` persists the count.
     """
     while True:
-        # Enabling the queue resets the count, so a count that has reached the limit no longer
-        # applies.
+        # Enabling the queue resets the count, so a count that has reached the limit is obsolete.
         if await _was_off(settings) or rollbacks >= POISON:
             rollbacks = 0
         saying = begin()

@@ -23,7 +23,7 @@ class ConnectedApp(faust.App):
         super().__init__(name, **options)
         self.cluster, self.instance, self.database = cluster, instance, database
         self.begin: Begin | None = None
-        """The start position of a group without offsets."""
+        """The start position for a group without offsets."""
 
     async def confirm(self, command: Command) -> None:
         """Return when Kafka has confirmed a command; raise NotConfirmedError if it does not."""

@@ -48,8 +48,8 @@ class Saying:
     def new_id(self, related: uuid.UUID | None) -> uuid.UUID:
         """Return the id of the dialog that the next statement begins.
 
-        A related dialog's id is in the same partition, because an endpoint worker knows only the
-        conversation groups of its own partition.
+        The id of a related dialog is in the same partition, because an endpoint worker knows only
+        the conversation groups of its own partition.
         """
         made = map(self.cause.conversation, count())
         wanted = None if related is None else self.place_of(related)
@@ -121,8 +121,8 @@ class Dialog:
     ) -> Dialog:
         """BEGIN DIALOG from this service, by default WITH RELATED_CONVERSATION.
 
-        A related dialog's messages reach the same handler, never in parallel with this dialog's.
-        ``contract`` defaults to this dialog's, ``lifetime`` is in seconds.
+        A related dialog's messages reach the same handler, but never in parallel with this
+        dialog's. ``contract`` defaults to this dialog's, ``lifetime`` is in seconds.
         """
         mine = self.conversation
         contract = self.contract if contract is None else contract
@@ -147,7 +147,7 @@ class Dialog:
         return Dialog(other, self._saying, self.service, self.contract, confirmed=False)
 
     async def commit(self) -> None:
-        """Return when Kafka has confirmed all statements so far; they are final then.
+        """Return when Kafka has confirmed all statements so far; they are then final.
 
         Update tables after this call, because a table must not refer to statements that were never
         issued.

@@ -1,7 +1,7 @@
 """Faust's driver for Kafka (aiokafka), adapted to the guarantees of an agent on a queue.
 
-Seven points differ. The driver reads committed records only: Faust 0.15.3 also reads aborted
-transactions unless it commits in transactions itself, which fails on rebalance. Commands use an
+It differs in seven points. The driver reads committed records only: Faust 0.15.3 also reads aborted
+transactions unless it commits in transactions itself, which fails on a rebalance. Commands use an
 idempotent producer. A message of a queue counts as done when its agent reports it: Faust also
 counts messages that it skips in a rebalance or whose agent was cancelled, and would commit past
 them. A message is committed after the table rows that it changed: Faust waits 0.1 s for the rows,
@@ -74,7 +74,7 @@ class ConsumerThread(BoundedPolls):
         """Request a rebalance with current topic metadata; thread-safe.
 
         Kafka grants a rebalance to the group's leader, which assigns by its own metadata. The
-        client refreshes these metadata only every five minutes.
+        client refreshes its metadata only every five minutes.
         """
         asyncio.run_coroutine_threadsafe(self._rejoin(), self.thread_loop)
 
@@ -87,8 +87,8 @@ class ConsumerThread(BoundedPolls):
 class Consumer(WokenConsumer):
     """Commit messages of ``queues`` only after :meth:`finish`, and other messages as Faust does.
 
-    ``topics`` has the ids of the queues' topics when first seen, ``changed`` the topics whose id
-    differed at the last assignment: deleting a topic triggers a rebalance.
+    ``topics`` contains the ids of the queues' topics when first seen, and ``changed`` the topics
+    whose id differed at the last assignment, because deleting a topic triggers a rebalance.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -140,7 +140,7 @@ class Consumer(WokenConsumer):
         self._rollbacks.pop(message.tp, None)
 
     def rollbacks(self, message: Message) -> int:
-        """Return the number of rollbacks of a queue's next message before the assignment."""
+        """Return how often a queue's next message was rolled back before the assignment."""
         return self._rollbacks.get(message.tp, 0)
 
     async def roll_back(self, message: Message, count: int) -> None:
@@ -161,7 +161,7 @@ class Consumer(WokenConsumer):
         return done
 
     async def _noted_down(self, offsets: Mapping[TP, int]) -> bool:
-        """Record that the group receives from queues; done before the group commits."""
+        """Record that the group receives from queues; call this before the group commits."""
         reached = self._reached
         further = [tp for tp, at in offsets.items() if tp in reached and at > reached[tp]]
         if not await self._pinned(self._new.intersection(further)):
@@ -243,15 +243,15 @@ class Consumer(WokenConsumer):
         return self.notes.get(tp) or Note.decode(said)
 
     def _committed_at(self, tp: TP, ids: Mapping[str, uuid.UUID]) -> int:
-        """Return the committed offset of a queue, -1 if this topic has none."""
+        """Return the committed offset of a queue, or -1 if this topic has none."""
         at, said = self._noted.get((tp.topic, tp.partition), (-1, ""))
         return at if Note.decode(said).topic in (None, ids[tp.topic]) else -1
 
     def _begun(self, ids: Mapping[str, uuid.UUID], assigned: set[TP]) -> dict[TP, int]:
         """Return the start offsets of queues; raises PositionLostError.
 
-        Recreated topics are left out: the process ends, and its commits and records until then
-        belong to the old topic.
+        Recreated topics are left out, because the process ends, and its commits and records until
+        then belong to the old topic.
         """
         app = cast(ConnectedApp, self.app)
         found: dict[TP, int] = {}

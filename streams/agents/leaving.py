@@ -1,7 +1,7 @@
 """End a process that does not stop in time.
 
 Faust waits forever for an unavailable Kafka, for a deleted topic, and in some crashes for its own
-thread. Only the end of the process helps, and only the end of the process stops this timer.
+thread. Only the end of the process resolves this, and only the end of the process stops this timer.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from streams.errors import SurroundingsError
 log = logging.getLogger("hopline.ready")
 
 LEAVE = 20.0
-"""Seconds in which a stopping or failed process must end."""
+"""Seconds within which a stopping or failed process must end."""
 
 
 def leave_soon(apps: Sequence[AppT]) -> None:
-    """End the process in 20 s, even if parts of it still run; for dedicated processes only.
+    """End the process in 20 s, even if parts of it still run. Use this in dedicated processes only.
 
     The process logs the forced end, and exits with the code of a SurroundingsError.
     """

@@ -1,8 +1,8 @@
 """The configuration service on Kafka (reference 2.5): it creates routes that databases request.
 
-The answers are a parameter; this module keeps the dialogs. An unavailable directory or Kafka is not
-a failure of the message (the fifth failure would disable the queue): the service waits, and so do
-the dialogs that need the route.
+The answers are a parameter; this module handles the dialogs. An unavailable directory or Kafka is
+not a failure of the message (the fifth failure would disable the queue): the service waits, and so
+do the dialogs that need the route.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger("hopline.notice")
 
 
 class Answers(Protocol):
-    """Answers requests; both methods wait, and raise transient errors of unavailable resources."""
+    """Answer requests; both methods wait, and raise transient errors of unavailable resources."""
 
     def answer(self, broker: str, body: bytes) -> tuple[int, str] | None:
         """Answer the database with this broker id; return the code and text of an error."""

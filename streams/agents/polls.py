@@ -1,7 +1,7 @@
-"""Limit the size of an agent's read-ahead, because each message may have a megabyte.
+"""Limit the size of an agent's read-ahead, because each message may be a megabyte in size.
 
 Faust buffers 4,096 events of an agent, and whole fetches: a megabyte as stored in Kafka, which lz4
-may expand by a factor of 255. Without a limit, the senders would decide the memory use.
+may expand by a factor of 255. Without a limit, the senders would determine the memory use.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ BUFFERED = 24
 POLLED = 12
 """Maximum number of messages of queues that are fetched at once.
 
-This is half the buffer, so that the messages fit, because Faust needs four tasks for a message
-without room.
+This is half the buffer, so that the messages fit: Faust needs four tasks for a message that does
+not fit.
 """
 
 

@@ -3,9 +3,9 @@ selects its service.
 
 :mod:`streams.services` decides; this module keeps the rows and issues the statements.
 ``resolved_conversations`` is a Faust table. The table is changed after the statements to which it
-refers, because it must not have a dialog that has not begun, or lose a dialog that has not ended.
-Writes to the table are not fenced: a process that was suspended and lost its partition may store
-rows of finished dialogs, which stay.
+refers, because it must not contain a dialog that has not begun, or lose a dialog that has not
+ended. Writes to the table are not fenced: a process that was suspended and lost its partition may
+store rows of finished dialogs, which are never deleted.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def routing_app(
 
 
 def keep_rows(rows: MutableMapping[str, str], turn: Turn, made: Mapping[Handle, Handle]) -> None:
-    """Store and delete rows in order; ``made`` has the dialogs that were begun."""
+    """Store and delete rows in order; ``made`` contains the dialogs that were begun."""
     for one, other in turn.stored:
         rows[_key(made.get(one, one))] = _key(made.get(other, other))
     for gone in map(_key, turn.deleted):

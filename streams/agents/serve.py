@@ -18,9 +18,9 @@ def serve(
 ) -> None:
     """Run until SIGTERM or SIGINT, then stop all; raise the error of a failed application.
 
-    ``names`` are the names of the agents of these applications. ``ready`` is called when all
-    applications have started. An application that has not stopped within 20 s, for example because
-    Kafka is unavailable, is abandoned: the process logs a message and ends with the exit code of a
+    ``names`` are the names of these applications' agents. ``ready`` is called when all applications
+    have started. An application that has not stopped within 20 s, for example because Kafka is
+    unavailable, is abandoned: the process logs a message and ends with the exit code of a
     SurroundingsError. Use this function only in a dedicated process.
     """
     asyncio.run(_serve(apps, names, ready))

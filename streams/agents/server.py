@@ -47,7 +47,7 @@ class Server:
     ) -> None:
         self._app, self._handler = app, handler
         self._services, self._contract = services, contract
-        # Until the catalog is read, this is not a valid topic name, so its use would fail.
+        # Until the catalog is read, this is not a valid topic name, so any use of it would fail.
         self._channel = QueueTopic(
             app,
             topics=[services[0]],
@@ -150,7 +150,7 @@ class Server:
             )
 
     def _read(self, message: Message) -> Received | None:
-        """Decode a record; ``None`` if the record is not for the agent."""
+        """Return the decoded record; ``None`` if the record is not for the agent."""
         try:
             frame = read_queued(message.value, list(message.headers or ()))  # type: ignore[arg-type]
         except MalformedError as error:  # only the endpoint worker writes a queue

@@ -18,7 +18,7 @@ from streams.topology import Agent, ShippedService, Topology
 Place = tuple[str, str]
 """An instance and one of its databases."""
 Maker = Callable[[Agent, Place, dict[str, Any]], HoplineApp]
-"""Creates the application of a kind at a place, with hopline_app's options."""
+"""Creates the application of a kind at a place, with the options of hopline_app."""
 
 
 def applications_of(
@@ -77,7 +77,7 @@ _MAKERS: Mapping[ShippedService, Maker] = {ShippedService.DATA_DEPENDENT_ROUTING
 
 
 def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:
-    """Import a custom application, which finds the cluster as it would in its own process."""
+    """Import a custom application, which finds the cluster as if it ran in its own process."""
     os.environ[setting_of("", "bootstrap").variable] = cluster.bootstrap
     os.environ[setting_of("", "prefix").variable] = cluster.topics.prefix
     for name, value in cluster.properties.items():

@@ -50,7 +50,7 @@ class Children:
         return self._logs / f"{name}.log"
 
     def ended(self, name: str) -> bool:
-        """Tell whether a child has ended successfully; raise SurroundingsError if it has failed."""
+        """Return whether a child has ended successfully; raise SurroundingsError if it failed."""
         code = self._running[name].poll()
         if code:
             lines = self.log(name).read_text(errors="replace").strip().splitlines()
@@ -87,10 +87,10 @@ class Children:
 def _kill(child: subprocess.Popen[bytes]) -> None:
     """Kill a child with its own children, and wait for it.
 
-    This does not use ``Popen.wait``, because if Ctrl-C interrupts a poll, Popen may never release
-    its lock, and would then wait for it.
+    This does not use ``Popen.wait``: if Ctrl-C interrupts a poll, Popen may never release its lock,
+    and would then wait for the lock forever.
     """
     os.killpg(child.pid, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):  # the process was already waited for
+    with contextlib.suppress(ChildProcessError):  # another call has already waited for the process
         os.waitpid(child.pid, 0)
     child.returncode = -signal.SIGKILL

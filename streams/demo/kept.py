@@ -17,7 +17,7 @@ _OURS = "streams"
 
 
 def note(data: Path, processes: Mapping[str, int]) -> None:
-    """Store the process ids of the running processes by name."""
+    """Store the process ids of the running processes, by name."""
     write_private(_file(data), json.dumps(processes))
 
 

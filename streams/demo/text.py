@@ -206,7 +206,7 @@ def _spark(seen: Report) -> str:
 
 
 def _hops(delivered: Sequence[Delivered]) -> str:
-    # A path has every instance that the copy passed, and the database at its end.
+    # A path consists of every instance that the copy passed, and the database at its end.
     counts = Counter(len(d.path) - 2 for d in delivered)
     return ", ".join(f"{counted(n, 'message')} over {hops}" for hops, n in sorted(counts.items()))
 

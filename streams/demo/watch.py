@@ -1,4 +1,4 @@
-"""Count events during the run, only to show progress; the verdict reads everything again."""
+"""Count events during the run, only to show progress; the verdict rereads all records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Kafka broker on this machine, without a container image; and Spark's jars.
+"""A real Kafka broker on this machine, without a container image, and Spark's jars.
 
 ``with Broker(folder) as broker: broker.bootstrap`` is sufficient for most uses; :class:`Brokers`
 starts several.

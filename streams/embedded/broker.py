@@ -47,7 +47,7 @@ class _TakenError(SurroundingsError):
 
 
 class Broker:
-    """The embedded broker on a data folder, which has all its state.
+    """The embedded broker on a data folder, which contains all its state.
 
     So any process can query, stop or find a broker that another process has started. As a context
     manager, the broker starts on entry, stops on exit, and does not outlive its process.
@@ -65,9 +65,10 @@ class Broker:
     ) -> None:
         """Set the data folder, and the port to listen on: 0 selects a free port.
 
-        For one of several brokers, give its ``node``, and the common ``cluster``. A ``lasting``
-        broker is tuned for long runs: it uses more CPU in its first millions of records, and less
-        later. ``beside`` has additional listeners, such as for TLS and SASL, and their properties.
+        For one of several brokers, give its ``node`` and the common ``cluster``. A ``lasting``
+        broker is tuned for long runs: it uses more CPU for its first millions of records, and less
+        CPU later. ``beside`` has additional listeners, such as for TLS and SASL, and their
+        properties.
         """
         self.data = DataDir(data.absolute())
         self.port = port
@@ -92,7 +93,7 @@ class Broker:
         return self.data.condition()
 
     def start(self, timeout: float = START_TIMEOUT_S, *, tied: bool = False) -> Running:
-        """Start it and return when it responds; format a new data folder first.
+        """Start the broker, and return when it responds; format a new data folder first.
 
         A ``tied`` broker, restarted or not, is killed when this process ends or is killed.
         """
@@ -115,7 +116,7 @@ class Broker:
                 return self._launch(java, jars, options, cluster, timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> bool:
-        """Stop it and return when it has ended: True if it was running. Remove stale files."""
+        """Stop the broker and wait for its end; return whether it ran. Remove stale files."""
         running = self.data.recorded()
         ours = running is not None and self.data.is_ours(running.pid)
         if running is not None and ours:
@@ -167,7 +168,7 @@ class Broker:
             )
 
     def _format(self, java: Java, jars: tuple[Path, ...]) -> str:
-        # Formatted elsewhere and renamed, so that no half-formatted folder is left behind.
+        # Format elsewhere and rename, so that no half-formatted folder is left behind.
         scratch = Path(tempfile.mkdtemp(dir=self.data.path, prefix=".format-"))
         try:
             config = scratch / "server.properties"
@@ -256,8 +257,8 @@ class Broker:
 def prepare() -> bool:
     """Fetch the jars and create the class archive in advance; return False if both exist already.
 
-    The archive has the classes that a broker has loaded when it stops, so a broker is started and
-    stopped.
+    The archive contains the classes that a broker has loaded when it stops, so this starts and
+    stops a broker.
     """
     java, jars = find_java(), kafka_jars()
     target = archive.archive_path(java, jars)

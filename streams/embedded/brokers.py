@@ -19,7 +19,7 @@ class Brokers:
 
     Every topic is on all brokers, and a record is acknowledged when all but one of them have it, so
     any one of three brokers may be killed. ``brokers`` can be started and stopped individually;
-    their ports stay the same. They do not outlive their process.
+    their ports stay the same. The brokers do not outlive this process.
     """
 
     def __init__(self, data: Path, count: int = 3, beside: Beside = NOTHING) -> None:
@@ -41,7 +41,7 @@ class Brokers:
         return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
 
     def start(self) -> None:
-        """Start all brokers; return when all respond. A single broker would wait for a majority."""
+        """Start all brokers; return when all respond. One alone would wait for a majority."""
         self._each(lambda broker: broker.start(tied=True))
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> None:
@@ -67,5 +67,5 @@ class Brokers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the brokers, without waiting for the last brokers, which have no majority."""
+        """Stop the brokers, but do not wait for the last ones, which have no majority."""
         self.stop(5.0)

@@ -1,4 +1,4 @@
-"""Fetch locked jars from a Maven repository: the only importer of jgo.
+"""Fetch locked jars from a Maven repository; only this module imports jgo.
 
 A jar is stored in the cache only when it is complete and its SHA-256 matches. The user's local
 Maven repository is read first and never written.
@@ -25,7 +25,7 @@ _TIMEOUT_S = 60
 
 
 def fetch(jars: tuple[Jar, ...], folder: Path) -> None:
-    """Put every jar into ``folder``; raise if one is unavailable or does not match its lock."""
+    """Put every jar into ``folder``; raise an error if one is unavailable or does not match."""
     folder.mkdir(parents=True, exist_ok=True)
     # In the same folder, so that the final move is a rename.
     with (

@@ -1,6 +1,6 @@
 """The jars of Kafka's broker, and of the Spark connectors that pyspark lacks.
 
-Each set is locked by a file next to this module, one line per jar: its SHA-256 and its Maven
+Each set is locked by a file next to this module, with one line per jar: its SHA-256 and its Maven
 coordinate. No versions are resolved on a user's machine: the user gets exactly these files, or an
 error.
 """
@@ -17,7 +17,7 @@ from streams.errors import SurroundingsError
 KAFKA_VERSION = "4.2.2"
 """The newest version that ends all transactions after a kill (docs/decisions/0018)."""
 SPARK_VERSION = "4.0.0"
-"""The version of pyspark, as a test checks. docs/decisions/0032 says why it is not 4.1.1."""
+"""The version of pyspark, as a test checks. docs/decisions/0032 explains why it is not 4.1.1."""
 
 
 def kafka_jars() -> tuple[Path, ...]:

@@ -28,7 +28,7 @@ class Java:
 
 
 def find_java() -> Java:
-    """Return the Java of ``JAVA_HOME`` or of the PATH; raise if it is missing or too old."""
+    """Return the Java of ``JAVA_HOME`` or the PATH; raise an error if it is missing or too old."""
     path = _executable()
     java = _ask(path)
     if java.major < MINIMUM:

@@ -1,4 +1,4 @@
-"""The locked jars: ``NAME.lock`` has a line for each, with its SHA-256 and its Maven coordinate."""
+"""The locked jars: ``NAME.lock`` has a line for each jar, with its SHA-256 and Maven coordinate."""
 
 from __future__ import annotations
 

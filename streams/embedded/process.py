@@ -27,7 +27,7 @@ _WATCHDOGS: dict[int, Watchdog] = {}
 
 
 def environment() -> dict[str, str]:
-    """Return the environment for Java: with locale C it could not open a file named Übung."""
+    """Return the environment for Java: with locale C, Java could not open a file named Übung."""
     return {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
@@ -72,7 +72,7 @@ def _tied(
 
 
 def _forget_ended() -> None:
-    # Other threads may wait too, or start a process meanwhile.
+    # Other threads may also wait, or start a process in the meantime.
     for pid, watchdog in list(_WATCHDOGS.items()):
         if watchdog.child_has_ended() and _WATCHDOGS.pop(pid, None) is not None:
             watchdog.close()
@@ -118,7 +118,7 @@ def end(pid: int, gone: Callable[[], bool], timeout: float) -> None:
 
 
 def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
-    """Poll until the condition holds; return whether it did within ``timeout`` seconds."""
+    """Poll until the condition holds; return whether it held within ``timeout`` seconds."""
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:
@@ -128,7 +128,10 @@ def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
 
 
 def command_line(pid: int) -> str:
-    """Return a process's command line, because process ids are reused; empty without a process."""
+    """Return a process's command line, or "" if there is no such process.
+
+    It is compared with the expected command line, because process ids are reused.
+    """
     proc = Path(f"/proc/{pid}/cmdline")
     if proc.parent.parent.joinpath("self").exists():  # Linux
         try:

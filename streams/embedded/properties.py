@@ -24,14 +24,14 @@ _FIXED = {
     # No rebalance delay on one machine.
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
-    # More often than every 2 s, the default, because a late heartbeat can end a session.
+    # More often than the default of 2 s, because a late heartbeat can end a session.
     "broker.heartbeat.interval.ms": "500",
     # The default is 128 MB of heap, but logs are small here.
     "log.cleaner.dedupe.buffer.size": "16777216",
 }
 
-# If a broker's session expires, its partitions get other leaders, which should be soon. A single
-# broker has nobody to replace it. It then reports for a moment that the cluster has no brokers, and
+# If a broker's session expires, its partitions get other leaders, which should happen soon. A
+# single broker has no replacement: it reports for a moment that the cluster has no brokers, and
 # librdkafka never connects again (issue 5301). A busy or virtual machine may stop Java for ten
 # seconds. On the other hand, a killed broker starts only after its former session has expired.
 _SESSION_OF_SEVERAL, _SESSION_ALONE = "4000", "15000"
@@ -56,8 +56,8 @@ class Node:
 class Beside:
     """Additions to a broker's plaintext listener, which remains for administration.
 
-    ``listeners``: more ports, by security protocol; ``properties`` of Kafka, which override ours;
-    ``java``: options of its Java.
+    ``listeners``: more ports, by security protocol; ``properties``: properties of Kafka, which
+    override ours; ``java``: options of its Java.
     """
 
     listeners: Mapping[str, int] = field(default_factory=dict)
@@ -69,7 +69,7 @@ NOTHING = Beside()
 
 
 def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOTHING) -> str:
-    """Return the file's text. Loopback only; ``log_dir`` is Kafka's data folder.
+    """Return the file's text, for loopback only; ``log_dir`` is Kafka's data folder.
 
     The quorum's voters are static, so their addresses are configuration, and a data folder can be
     started again on other ports. With a dynamic quorum, the first port would stay in the data
@@ -105,7 +105,7 @@ def threads(cores: int) -> dict[str, str]:
     """Return the numbers of network and request threads; Kafka's defaults are for servers.
 
     The defaults are 3 and 8. Every request passes between threads, and on few cores each thread
-    must be woken. With 1 and 3 threads a broker on two cores needs 5 to 10 % less CPU
+    must be woken. With 1 and 3 threads, a broker on two cores needs 5 to 10 % less CPU
     (docs/performance_notes.md).
     """
     network, workers = max(1, min(3, cores // 2)), max(3, min(8, cores + 1))

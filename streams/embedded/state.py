@@ -1,6 +1,6 @@
 """A broker's data folder, and whether its broker is alive.
 
-``server.properties`` and ``broker.log`` are rewritten at every start, ``log/`` is Kafka's own.
+``server.properties`` and ``broker.log`` are rewritten at every start; ``log/`` belongs to Kafka.
 ``broker.json`` exists while a broker runs, and remains if it was killed. ``start.lock`` prevents
 two simultaneous starts.
 """
@@ -31,7 +31,7 @@ class Condition(Enum):
     """The process is alive but does not respond, because it starts, stops or hangs."""
     STOPPED = "stopped"
     STALE = "stale"
-    """The state file names a process that has ended, or whose id belongs to another program now."""
+    """The state file names a process that has ended, or whose id now belongs to another program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class DataDir:
         return self.path / "broker.json"
 
     def cluster(self) -> str | None:
-        """Return the cluster id that the folder was formatted with."""
+        """Return the cluster id with which the folder was formatted."""
         with contextlib.suppress(FileNotFoundError):
             for line in (self.log_dir / "meta.properties").read_text("utf-8").splitlines():
                 if line.startswith("cluster.id="):
@@ -124,7 +124,7 @@ class DataDir:
             yield
 
     def is_ours(self, pid: int) -> bool:
-        """Return whether the process is this folder's broker: process ids are reused."""
+        """Return whether the process is this folder's broker, because process ids are reused."""
         return str(self.properties) in command_line(pid)
 
 

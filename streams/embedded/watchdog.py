@@ -1,8 +1,8 @@
 """A watchdog process, which kills a child process when the parent has ended or was killed.
 
-The watchdog reads two pipes. Only the parent has the write end of the first, and only the child has
-the write end of the second, so a closed pipe means that the process has ended. Windows has no
-watchdog.
+The watchdog reads two pipes. Only the parent has the write end of the first pipe, and only the
+child has the write end of the second, so a closed pipe means that the process has ended. Windows
+has no watchdog.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Watchdog:
         self._write(_RELEASE)
 
     def close(self) -> None:
-        """Free pipe and process, after the child has ended or has been released."""
+        """Free the pipe and the process after the child has ended or has been released."""
         os.close(self._parent_end)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_LEAVE_S)
@@ -67,7 +67,7 @@ class Watchdog:
 
 
 def watch(parent: int, child: int) -> None:
-    """Wait until the pipe of parent or child is closed; kill the child if it still runs."""
+    """Wait until the pipe of the parent or the child is closed; kill the child if it still runs."""
     with open(parent, "rb", buffering=0) as orders, selectors.DefaultSelector() as selector:
         line = orders.readline()
         if not line:

@@ -19,8 +19,9 @@ from streams.kafka.reader import next_of, watermarks
 GATHERED: dict[str, Any] = {"fetch_queue_backoff_ms": 10}
 """Configuration of a consumer that gathers records while it processes others."""
 PROMPT: dict[str, Any] = {"fetch_queue_backoff_ms": 2}
-"""Configuration of a consumer of messages. With 10 ms a forwarder reads 114,000 messages a second
-instead of 166,000, and a message at 1,000 a second takes 7.5 ms for one hop instead of 3.4 ms."""
+"""Configuration of a consumer of messages. With 10 ms, a forwarder reads 114,000 messages per
+second instead of 166,000, and at 1,000 messages per second a message takes 7.5 ms for one hop
+instead of 3.4 ms."""
 PAUSING: dict[str, Any] = {"fetch_queue_backoff_ms": 100, "fetch_wait_max_ms": 500}
 """Configuration of a consumer that pauses between two reads."""
 

@@ -12,7 +12,7 @@ _DIALECTS = {"postgresql": postgresql.dialect, "sqlite": sqlite.dialect}
 
 
 def ddl(dialect: str) -> str:
-    """Return the DDL of outbox and inbox for a ``dialect`` of SQLAlchemy."""
+    """Return the DDL of the outbox and the inbox for a ``dialect`` of SQLAlchemy."""
     speaks = _DIALECTS[dialect]()
     said: list[str] = []
     for table in (*OUTBOX.sorted_tables, *INBOX.sorted_tables):

@@ -20,7 +20,7 @@ INBOX = sa.Table(
     sa.Column("message", sa.String(36), primary_key=True),
     sa.Column("received_at", sa.BigInteger, nullable=False, index=True),  # epoch seconds
 )
-"""The sequence number is not enough, because an Error and a DialogTimer have no number."""
+"""The key includes the message id, because an Error and a DialogTimer have no sequence number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Entry:
 def addition(entry: Entry, dialect: str) -> sa.Executable:
     """Return a statement that inserts and returns a row, or returns no row if it exists.
 
-    (A driver may have no row count for INSERT.) If another transaction is inserting the same row,
+    (Some drivers report no row count for INSERT.) If another transaction is inserting the same row,
     the statement waits for the end of that transaction.
     """
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
@@ -58,5 +58,5 @@ def addition(entry: Entry, dialect: str) -> sa.Executable:
 
 
 def removal(reader: str, before: int) -> sa.Executable:
-    """Return a statement that deletes a reader's rows from before a time (epoch seconds)."""
+    """Return a statement that deletes a reader's rows older than a time (epoch seconds)."""
     return INBOX.delete().where(INBOX.c.reader == reader, INBOX.c.received_at < before)

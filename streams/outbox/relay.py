@@ -9,7 +9,7 @@ The steps of its loop, and the result of a crash after each one:
 
 So a starting relay needs to know only whether Kafka has the id of the batch in flight. The offset
 belongs to a group with the outbox's name that reads nothing; it is stored for the catalog topic,
-which every cluster has. Kafka fences a replaced relay in steps 2 and 3, and in step 1 the relay
+which every cluster has. Kafka fences a replaced relay in steps 2 and 3; in step 1, such a relay
 finds another owner in the database.
 
 A relay commits such an offset before its first batch, and again while it is idle. So an offset with
@@ -51,7 +51,8 @@ _AGAIN = 1.0
 _REST = 9
 """The wait after a poll that found no batch, as a multiple of the poll's duration.
 
-Such a poll has read all rows that must wait: for a missing instance, or because they are too large.
+Such a poll has read all rows that must wait, either for a missing instance or because they are too
+large.
 """
 _MOST_NAMES, _NAME_SHOWN = 100, 100
 """The maximum number of missing instances that are listed, and of characters of each."""
@@ -60,7 +61,8 @@ _MOST_NAMES, _NAME_SHOWN = 100, 100
 class Relay:
     """Relay one outbox into one cluster; the next relay of the same outbox takes over.
 
-    ``poll``: seconds between two polls of an empty outbox; more seconds if many rows must wait.
+    ``poll``: seconds between two polls of an empty outbox; the pause is longer if many rows must
+    wait.
     """
 
     def __init__(
@@ -166,7 +168,7 @@ class Relay:
         if warns:
             self._topics = self._listed()
             self._list_again = now + LOOK_AGAIN
-        if now >= self._measure_again:  # this measures every row of the table
+        if now >= self._measure_again:  # this reads the size of every row of the table
             self._report_too_large()
             self._measure_again = now + RENEW
         present, absent = set(filter(self._has, self._present)), list[str]()

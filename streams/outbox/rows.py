@@ -1,7 +1,7 @@
 """Rows of the outbox's tables, with any content, as a relay reads them.
 
-SQLite stores a value of any type in any column, and PostgreSQL any text. Because no row may stop
-the relay, only the endpoint worker validates the content.
+SQLite stores a value of any type in any column, and PostgreSQL stores any text. No row may stop the
+relay, so only the endpoint worker validates the content.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INT64 = 2**63
 class Statement:
     """A row: one statement; ``command`` is its header, as sent to Kafka.
 
-    Ids are text as inserted, because only the endpoint worker validates the row.
+    Ids are text, exactly as inserted, because only the endpoint worker validates the row.
     """
 
     id: str

@@ -1,9 +1,9 @@
 """The outbox: statements that an application has committed with its own rows.
 
-Three parties use these tables. An application inserts statements in its own transactions; a relay
-removes them in batches; the table of relays has the batch in flight, so that the next relay knows
-the batch to look for in Kafka. Rows are relayed in the order of their positions. This order keeps
-the order of rows of one transaction, and of successive transactions. If two transactions are
+Two parties use these tables: an application inserts statements in its own transactions, and a relay
+removes them in batches. The table of relays contains the batch in flight, so that the next relay
+knows which batch to look for in Kafka. Rows are relayed in the order of their positions. This order
+keeps the order of rows of one transaction, and of successive transactions. If two transactions are
 concurrent, the transaction with the higher positions may be relayed first; neither can depend on
 the other.
 """
@@ -49,7 +49,7 @@ OUTBOX = sa.Table(
     sa.Column("id", sa.String(36), nullable=False),  # the command's
     sa.Column("instance", sa.Text, nullable=False),
     sa.Column("conversation", sa.String(36), nullable=False),
-    sa.Column("kind", sa.String(16), nullable=False),  # for people; the command also has it
+    sa.Column("kind", sa.String(16), nullable=False),  # for people; the command contains it, too
     sa.Column("command", sa.LargeBinary, nullable=False),  # sb-command
     sa.Column("body", sa.LargeBinary),
     sqlite_autoincrement=True,
@@ -126,7 +126,7 @@ class OutboxTable:
                     yield name
 
     def too_large(self) -> Sequence[int]:
-        """Return the first positions of rows too large for Kafka; they stay in the table."""
+        """Return the first positions of rows that are too large for Kafka; the rows remain."""
         found = sa.select(OUTBOX.c.position).where(_size(self._engine.dialect.name) > LARGEST)
         with self._writing() as connection:
             return connection.execute(found.order_by(OUTBOX.c.position).limit(10)).scalars().all()
@@ -134,8 +134,8 @@ class OutboxTable:
     def take(self, now: int, only: Iterable[str] | None = None) -> Batch | None:
         """Return the batch in flight, or a new batch as of ``now`` (epoch seconds) if rows exist.
 
-        A new batch has statements for the instances of ``only``, or for any instance if this is
-        ``None``. Raises SupersededError if another relay has become the owner.
+        A new batch contains statements for the instances of ``only``, or for any instance if
+        ``only`` is ``None``. Raises SupersededError if another relay has become the owner.
         """
         with self._writing() as connection:
             owner = connection.execute(sa.select(RELAY.c.owner).with_for_update()).scalar_one()

@@ -21,7 +21,7 @@ class Verdict(Enum):
     FORWARD = "forward"  # from outside, to the network
     PROBE = "probe"  # mirrored: both partners are asked
     ASK = "ask"  # the configuration service is asked for a route
-    DELAY = "delay"  # sent from this instance: stays in the transmission queue
+    DELAY = "delay"  # sent from this instance: it stays in the transmission queue
     DROP = "drop"  # from outside: the copy is dropped, the sender retries
 
 
@@ -30,9 +30,9 @@ class Decision:
     """One decision.
 
     ``step`` is the matching step that ended the search (``M1`` to ``M7``) or ``REPLY``; ``routes``
-    the names of the chosen tier's routes; ``broker`` the broker id on the wire (U-07);
-    ``addresses`` the next hops, ``candidates`` the databases that can accept the message. If
-    ``looped_back`` is set, the message was decided as if it had arrived from outside (R9).
+    are the names of the chosen tier's routes, ``broker`` is the broker id on the wire (U-07),
+    ``addresses`` are the next hops, and ``candidates`` the databases that can accept the message.
+    If ``looped_back`` is set, the message was decided as if it had arrived from outside (R9).
     """
 
     verdict: Verdict

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 def pick_broker(count: int, conversation: uuid.UUID) -> int:
     """Return the index of a dialog's broker id among ``count`` sorted broker ids (U-18).
 
-    The index is computed by plain ``mod``, not rendezvous hashing: as SQL Server documents, a
+    The index is computed by plain ``mod``, not by rendezvous hashing. As SQL Server documents, a
     dialog keeps its broker only while the table is unchanged, and a changed table can give a dialog
     several targets.
     """

@@ -26,7 +26,7 @@ _GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\}
 
 
 class Origin(Enum):
-    """The origin of a message: this instance, or another one (reference 2.1)."""
+    """The origin of a message: this instance, or another instance (reference 2.1)."""
 
     INSIDE = "inside"
     OUTSIDE = "outside"
@@ -51,7 +51,7 @@ def broker_order(broker: str) -> tuple[int, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A row of ``sys.routes``. ``None`` means "any", or for an expiry, "never"."""
+    """A row of ``sys.routes``. ``None`` means "any" or, for an expiry, "never"."""
 
     name: str
     service: str | None
@@ -140,9 +140,9 @@ class Database:
 class Instance:
     """A SQL Server process, as the routing decision sees it.
 
-    ``hosts`` has further names and addresses of this instance, which are case-insensitive. Any of
-    them with the port of ``address`` is a loop-back (U-45). ``msdb`` has the routes for messages
-    from outside.
+    ``hosts`` contains further names and addresses of this instance, which are case-insensitive. Any
+    of them with the port of ``address`` is a loop-back (U-45). ``msdb`` contains the routes for
+    messages from outside.
     """
 
     name: str
@@ -174,7 +174,7 @@ class Instance:
         )
 
     def with_broker_id(self, broker: str) -> Database | None:
-        """Return the database with a broker id, preferably an active one."""
+        """Return the database with a broker id, preferably an active database."""
         key = broker_key(broker)
         found = [d for d in self.databases.values() if broker_key(d.broker_id) == key]
         return min(found, key=lambda d: (not d.enabled, d.name)) if found else None
@@ -182,7 +182,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The query: where does this message go?
+    """A query: where does this message go?
 
     ``database`` is the home of a message sent from here (its routes decide), or ``None`` for a
     message from outside (msdb decides). ``broker`` is the far broker id of the conversation or of

@@ -1,7 +1,7 @@
 """Choose a route: walk the tables of :mod:`streams.routing.rules`.
 
-:func:`plan` answers for every conversation id at once and can be cached until ``valid_until``;
-:func:`explain` answers for one id and reports every rule that was tried. Both walk the same tables;
+The result of :func:`plan` applies to every conversation id and can be cached until ``valid_until``;
+:func:`explain` decides for one id and reports every rule that was tried. Both walk the same tables;
 ``tests/routing`` compares them with an independent transcription of the reference.
 """
 

@@ -2,7 +2,7 @@
 
 The router is the target of an *inbound* dialog. Its first message is classified, and the router
 begins an *outbound* dialog with the classifier's service, under the same contract and in the same
-conversation group. From then on the router forwards everything in both directions, and when one
+conversation group. From then on, the router forwards all messages in both directions, and when one
 dialog ends, it ends the other.
 
 The rows of ``resolved_conversations`` connect the two dialogs, with one row for each direction. The
@@ -89,7 +89,7 @@ Action = Begin | Send | End
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The result of one message: statements, rows to store, rows to delete; each in order."""
+    """The result of one message: statements, rows to store, and rows to delete, each in order."""
 
     actions: tuple[Action, ...] = ()
     stored: tuple[tuple[Handle, Handle], ...] = ()
@@ -105,7 +105,7 @@ class Router:
     classify: Classifier
 
     def route(self, resolved: Mapping[Handle, Handle], message: Incoming) -> Turn:
-        """Decide on one message; ``resolved`` has the rows that were stored before the message."""
+        """Decide on one message; ``resolved`` are the rows that were stored before the message."""
         far = resolved.get(message.handle)
         if message.type in (END_DIALOG, ERROR):
             return self._end(message, far)
@@ -189,7 +189,7 @@ def _name(classify: Classifier, body: bytes, own: str) -> str | None:
     try:
         name = classify(body)
         units = len(name.encode("utf-16-le")) // 2 if name else 0
-    except Exception:  # the classifier is user code, and any failure of it counts as the message's
+    except Exception:  # the classifier is user code; any of its failures counts for the message
         return None
     return name if 0 < units <= _LONGEST_NAME and name != own else None
 

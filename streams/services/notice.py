@@ -1,9 +1,10 @@
 """The configuration service: answer a database's route request (reference 2.5).
 
 The service receives a MissingRoute, creates the route with a LIFETIME in the requesting database,
-and ENDs the dialog, WITH ERROR if it cannot create the route. A directory has the possible routes.
-The service recognizes the routes that it has created by their names, and removes expired ones,
-because the engine does not. Answering twice is harmless: an equivalent route is not created again.
+and ENDs the dialog, WITH ERROR if it cannot create the route. A directory contains the possible
+routes. The service recognizes the routes that it has created by their names, and removes expired
+routes, because the engine does not. Answering twice is harmless: an equivalent route is not created
+again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ NOTHING_TO_DO = NoticeAnswer()
 def asker(topology: Topology, broker: str) -> tuple[str, Database] | None:
     """Return the database with a broker id, with the name of its instance.
 
-    For a mirrored pair return the principal; the other partner sends requests only after a
+    For a mirrored pair, return the principal; the other partner sends requests only after a
     failover.
     """
     wanted = broker_key(broker)
@@ -67,10 +68,10 @@ def answer(
 ) -> NoticeAnswer:
     """Decide the answer to a request.
 
-    ``offers`` has the directory's entries for the service, ``routes`` the routes of the requesting
-    database; ``now`` is in epoch seconds. If one offer matches the request, all offers become
-    routes: several broker ids balance the load, several addresses are tried in turn, and no further
-    request is needed.
+    ``offers`` are the directory's entries for the service, and ``routes`` the routes of the
+    requesting database; ``now`` is in epoch seconds. If one offer matches the request, all offers
+    become routes: several broker ids balance the load, several addresses are tried in turn, and no
+    further request is needed.
     """
     refusal = refusal_of(asked, offers)
     if refusal is not None:

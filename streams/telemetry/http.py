@@ -74,7 +74,7 @@ def health_answer(sentences: Iterable[str]) -> Answer:
 
 
 class _Server(ThreadingHTTPServer):
-    """A server with at most :data:`AT_ONCE` requests, which have arrived by a deadline."""
+    """A server with at most :data:`AT_ONCE` requests, each of which must arrive by a deadline."""
 
     def __init__(self, *where: Any) -> None:
         self._deadlines: dict[Any, float] = {}
@@ -96,7 +96,7 @@ class _Server(ThreadingHTTPServer):
         super().close_request(request)
 
     def service_actions(self) -> None:
-        """End the reading of requests that are late; the server calls this periodically."""
+        """Stop reading requests that are late; the server calls this periodically."""
         for request, deadline in list(self._deadlines.items()):
             if deadline < time.monotonic():
                 with suppress(OSError):

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable
 
 HUNG = 120.0
-"""Seconds without a turn after which a thread hangs; the longest call with a deadline takes 30 s.
+"""Seconds without a turn after which a thread counts as hung; calls may take 30 s to time out.
 """
 
 _beats: dict[int, int] = {}

@@ -31,7 +31,7 @@ log = logging.getLogger("hopline.notice")
 _FILE = "MissingRoute"
 _FRESH = 1.0
 """Seconds for which the last catalog is used to check whether a route exists. Reading the catalog
-takes long, and applications may request a route repeatedly."""
+takes time, and applications may request a route repeatedly."""
 Place = tuple[str, Database]
 """A database and the name of its instance."""
 

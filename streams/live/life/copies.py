@@ -144,7 +144,7 @@ class Copies:
         return self._decider.decide(instance, parties, at, inside=inside, went_to=went_to)
 
     def _source(self, frame: Frame, instance: str, before: Path) -> Frame | None:
-        """Return the record that an instance read: the one of ``out`` at the start."""
+        """Return the record that an instance read: at the start of a path, that of ``out``."""
         origins = (instance,) if before else (None, instance)
         found = (
             self._waiting.get((frame.copy, origin, path))

@@ -27,10 +27,10 @@ from streams.wire.heartbeats import HeartbeatReader
 log = logging.getLogger("hopline.control")
 
 _PAUSE_PER_RATE, _LONGEST = 0.005, 0.25
-"""Seconds between fetches, for each heartbeat per second; and their maximum, in periods.
+"""Seconds between fetches, for each heartbeat per second, and their maximum in periods.
 
-Heartbeats that are due every five seconds, with silence after 25 seconds, may be read five times as
-late.
+If heartbeats are due every five seconds, and silence is assumed after 25 seconds, heartbeats may be
+read five times as late.
 """
 _FEW = 20
 """Maximum rate of heartbeats per second at which each heartbeat is read on arrival."""
