@@ -40,7 +40,7 @@ _SESSION = 10.0
 _PATIENCE = 60.0
 """Seconds without Kafka's confirmation of a command after which the application stops."""
 _TELLING = 5.0
-"""Seconds to wait at the stop until Kafka has the event that reports the stop."""
+"""Seconds to wait, when stopping, until Kafka has the event that reports the stop."""
 
 
 class HoplineApp(ConnectedApp):

@@ -133,7 +133,7 @@ class Consumer(WokenConsumer):
     def finish(self, message: Message) -> None:
         """Mark a message of a queue as done, with all its effects.
 
-        Messages of a partition are processed in order, so all earlier messages are done as well.
+        Messages of a partition are processed in order, so all earlier messages are also done.
         """
         self._finished[message.tp] = message.offset + 1
         self.notes[message.tp] = Note(self.topics[message.topic])

@@ -76,7 +76,7 @@ def notice_app(
 
 
 async def _patiently(call: Callable[[], T]) -> T:
-    """Repeat a call until it succeeds, even if its resource is unavailable for long."""
+    """Repeat a call until it succeeds, even if its resource is unavailable for a long time."""
     wait = _FIRST
     while True:
         try:

@@ -17,7 +17,7 @@ from streams.protocol import Cause, Command, Source
 class Once(Statements):
     """The statements caused by the record at ``offset`` of ``source``; a context manager.
 
-    The context exits when Kafka has all these statements; only then may the next record be
+    The context exits when all these statements are in Kafka; only then may the next record be
     processed. A reader that reads the record again must issue the same statements in the same
     order. Statements that were issued before are skipped, and the conversation that a statement
     begins has the same id every time.

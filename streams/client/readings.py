@@ -82,7 +82,7 @@ class Readings:
 
     def _write(self, positions: Mapping[int, int]) -> None:
         if self._producer is None:
-            # its error has the remedy if there is no start position
+            # its error states the remedy if there is no start position
             partitions_of(self._cluster, self._log)
             self._producer = self._cluster.producer(linger_ms=0)
         failed: list[KafkaError] = []

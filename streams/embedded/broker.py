@@ -67,7 +67,7 @@ class Broker:
 
         For one of several brokers, give its ``node`` and the common ``cluster``. A ``lasting``
         broker is tuned for long runs: it uses more CPU for its first millions of records, and less
-        CPU later. ``beside`` has additional listeners, such as for TLS and SASL, and their
+        CPU later. ``beside`` are additional listeners, such as for TLS and SASL, and their
         properties.
         """
         self.data = DataDir(data.absolute())

@@ -34,7 +34,7 @@ def spark_jars() -> tuple[Path, ...]:
 
 
 def ensure(name: str, jars: tuple[Jar, ...]) -> tuple[Path, ...]:
-    """Return locked jars in the cache's folder of that name; fetch missing ones."""
+    """Return locked jars in the cache's folder of that name; fetch missing jars."""
     folder = cache_dir() / name
     missing = tuple(jar for jar in jars if not (folder / jar.file).is_file())
     if missing:

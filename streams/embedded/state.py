@@ -136,7 +136,7 @@ def locked(path: Path) -> Iterator[bool]:
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether another process has the lock of a file, such as Kafka's on ``log/.lock``."""
+    """Return whether another process holds the lock of a file, such as Kafka's on ``log/.lock``."""
     try:
         with path.open("r+b") as file:
             return not _lock(file)

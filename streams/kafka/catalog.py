@@ -93,7 +93,7 @@ class CatalogState:
 
 
 class UnusableCatalogError(SurroundingsError):
-    """The catalog has foreign objects that make any new version invalid for readers."""
+    """The catalog contains foreign objects that make any new version invalid for readers."""
 
 
 def _topology_of(objects: Mapping[str, str]) -> Topology:

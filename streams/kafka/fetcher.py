@@ -135,7 +135,7 @@ class Fetcher:
         return self._consumer
 
     def close(self) -> None:
-        """Close the consumer; the next fetch creates a new one."""
+        """Close the consumer; the next fetch creates a new consumer."""
         self._read.clear()
         if self._consumer is not None:
             self._consumer.close()

@@ -99,7 +99,7 @@ def drive(
 
     If all dialogs are pausing, a message waits for the first of them, and also counts as late. The
     first message waits for its result, and the clock starts after the result; raises StatementError
-    if the first message is rejected, because all others would be rejected, too.
+    if the first message is rejected, because all other messages would also be rejected.
     """
     tally, numbers, texts = Tally(), count(), bodies(load)
     idle = [_Open(0.0, next(numbers)) for _ in range(load.dialogs)]

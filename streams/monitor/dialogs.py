@@ -96,9 +96,9 @@ def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
 def sides(states: DataFrame) -> DataFrame:
     """Return one row per side of a dialog in a batch (STATE, static).
 
-    A row has the columns of ``DialogSide``, if the side's records in the batch have them (``state``
+    A row has the columns of ``DialogSide`` that the side's records in the batch provide (``state``
     is null if no record has a state), ``gone_at`` if the last record deletes the side, and the
-    number of ``unreadable`` records, with the ``reason`` of one of them.
+    number of ``unreadable`` records, with the ``reason`` for one of them.
     """
     at, gone = F.col("at"), F.col("gone")
     readable = F.col("state").isNotNull() & F.col("reason").isNull()

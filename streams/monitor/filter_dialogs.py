@@ -26,7 +26,7 @@ def only(raw: DataFrame, job: str | None) -> DataFrame:
     key = F.regexp_extract(F.lower(F.col("key").cast("string")), _ID, 1)
     if "headers" not in raw.columns:
         return raw.where(_is_of(key, job))
-    # In a queue, the key is the group's id, and a header has the dialog's id.
+    # In a queue, the key is the group's id, and a header contains the dialog's id.
     return raw.where(_is_of(F.coalesce(uuid_text(header(CONVERSATION)), key), job))
 
 

@@ -25,7 +25,7 @@ from streams.monitor.read import (
 from streams.protocol.frames import Flag
 
 MOST_COMPARED = 1_000
-"""Maximum copies of a message that are compared: the delivered ones first, then the earliest.
+"""Maximum copies of a message that are compared: delivered copies first, then the earliest.
 
 Further copies are only counted, with an unknown cause. Otherwise a hostile writer of frames could
 enlarge the state of a message without limit, and every batch would write that state again."""

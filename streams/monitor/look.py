@@ -109,7 +109,7 @@ class Eye:
         )
 
     def close(self) -> None:
-        """Close the clients; the next sample creates new ones."""
+        """Close the clients; the next sample creates new clients."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None

@@ -1,13 +1,13 @@
 """A service queue for applications: RECEIVE, groups and their locks (4.10 to 4.12).
 
-A :class:`ReadyQueue` has the messages of a queue that have not been received in a committed
+A :class:`ReadyQueue` contains the messages of a queue that have not been received in a committed
 transaction. Each transaction of an application is a *holder*; its received messages and locks are
 exclusive until it commits or rolls back.
 
-The topic has the order of arrival. The order of reception is different: it depends on the priority
-of groups and conversations, and a DialogTimer or an Error precedes the other messages of its
-conversation. So received messages are not a prefix of the topic; :class:`Progress` describes them
-in a few bytes that fit beside a committed offset.
+The topic is in the order of arrival. The order of reception is different: it depends on the
+priority of groups and conversations, and a DialogTimer or an Error precedes the other messages of
+its conversation. So received messages are not a prefix of the topic; :class:`Progress` describes
+them in a few bytes that fit beside a committed offset.
 """
 
 from __future__ import annotations

@@ -235,8 +235,8 @@ class Dialog:
     def follow(self, arrived: Mapping[Fragment, int], most: int) -> Iterator[int]:
         """Yield the positions of stored fragments that are next in order, or now complete.
 
-        ``arrived`` has the fragment counts of newly arrived messages; ``most`` is the number of
-        out-of-order fragments that are delivered at once.
+        ``arrived`` contains the fragment counts of newly arrived messages; ``most`` is the number
+        of out-of-order fragments that are delivered at once.
         """
         at = self.received
         while at in arrived or at in self.held:

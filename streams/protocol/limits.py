@@ -34,7 +34,7 @@ class Limits:
 
     @property
     def widest(self) -> int:
-        """Return the window that a dialog that makes progress has at its turn."""
+        """Return the window, at its turn, of a dialog that makes progress."""
         return self.window * self.wider
 
     @property

@@ -210,7 +210,7 @@ class Machine:
     # --- timers and catalog changes --------------------------------------------------------------
 
     def due(self) -> None:
-        """Process what is due: the end of the lifetime, a timer, or a retry."""
+        """Process the events that are due: the end of the lifetime, a timer, or a retry."""
         dialog = self.dialog
         if dialog.expires_at <= self.now and move_state(dialog, Input.EXPIRED):
             self.ending.fail(Number.LIFETIME_EXCEEDED)

@@ -150,7 +150,7 @@ class Sender:
             dialog.suspect = dialog.transmitted
 
     def stop(self) -> None:
-        """Transmit nothing more: the dialog failed, or the other side ended it (9779, 9784)."""
+        """Stop transmitting: the dialog failed, or the other side ended it (9779, 9784)."""
         dialog = self.dialog
         dialog.attempt, dialog.suspect, dialog.retry_at = 0, (0, 0), None
         if not dialog.all_acknowledged:

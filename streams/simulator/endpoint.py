@@ -45,7 +45,7 @@ def crash(instance: Instance) -> None:
 
 
 def follow_roles(instance: Instance) -> None:
-    """Start workers for the pairs that have the instance as principal by its catalog; stop others.
+    """Start workers for the pairs whose principal, by its catalog, is the instance; stop others.
 
     A newer epoch ends the process of an older epoch wherever that process runs, and its uncommitted
     work is lost. A process whose epoch is older than that of the pair cannot start.

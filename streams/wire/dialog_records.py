@@ -101,7 +101,7 @@ class FrameRecord(DialogRecord):
 
     @property
     def is_message(self) -> bool:
-        """Return whether the record has a message; otherwise it is an acknowledgement."""
+        """Return whether the record is a message; otherwise, it is an acknowledgement."""
         return self.header_bytes(MESSAGE) is not None
 
     @property

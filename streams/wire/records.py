@@ -172,7 +172,7 @@ def queue_record(
 ) -> Wire:
     """Return the record of a queue topic.
 
-    The key is the group, so the consumer of a partition has the lock of its groups.
+    The key is the group, so the consumer of a partition holds the locks of its groups.
 
     ``sb-priority`` (1 to 10, as text) is the endpoint's priority, for receivers.
     """

@@ -27,7 +27,7 @@ PREFIX_LENGTH = 10
 
 
 class MalformedError(Exception):
-    """The bytes are invalid; the text has the reason, ``number`` is for event 161."""
+    """The bytes are invalid; the text states the reason, and ``number`` is for event 161."""
 
     def __init__(self, text: str, number: Number = Number.CORRUPTED_HEADER) -> None:
         super().__init__(text)

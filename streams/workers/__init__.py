@@ -5,7 +5,7 @@ outbox; ``endpoint`` accepts it and writes it into ``out``; ``forwarder`` forwar
 ``endpoint`` of the other side delivers it into a queue. ``endpoint`` and ``forwarder`` are
 packages, and neither imports the other.
 
-Both packages share these modules: ``control`` has the catalog and Kafka's time, and reads and
+Both packages share these modules: ``control`` provides the catalog and Kafka's time, and reads and
 writes heartbeats. ``slot`` is a worker's name across restarts, and ``ownership`` is a worker's
 right to work for a mirrored pair. ``room`` passes records to Kafka's client, ``record_errors``
 separates errors that a record causes from all others, and ``event_counts`` contains a worker's

@@ -54,7 +54,7 @@ class Slot:
         return f"{self.instance}/{self.role}/{self.name or UNNAMED}"
 
     def member(self, home: str, catalog: CatalogView) -> dict[str, Any]:
-        """Return the properties of a static member of a home's group; none without a name.
+        """Return the properties of a static member of a home's group; no properties without a name.
 
         A static member does not leave the group when it stops, so its partitions wait for it until
         its session times out.

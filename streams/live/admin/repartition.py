@@ -1,7 +1,7 @@
 """Change the number of partitions of an instance, while its workers are stopped.
 
 A dialog belongs to the partition of its conversation id, which changes for most ids if partitions
-are added. So topics are extended first; workers refuse to start until the catalog has the same
+are added. So topics are extended first; workers refuse to start until the catalog contains the same
 number of partitions. Then every misplaced dialog is moved; finally, the new number is written to
 the catalog. After an interruption, a second run continues (docs/decisions/0029).
 """

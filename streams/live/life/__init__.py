@@ -6,7 +6,7 @@
     svg_text(draw_life(life))
 
 The modules, from records to a life: ``read`` finds records, ``records`` decodes them, ``copies``
-joins forwarders' records into arrows, ``decide`` explains each decision by the catalog, ``steps``
+joins forwarders' records into arrows, ``decide`` explains each decision from the catalog, ``steps``
 and ``tally`` describe events and messages, ``build`` combines them, and ``draw`` makes a diagram.
 """
 

@@ -67,7 +67,7 @@ class Decider:
     def decide(
         self, instance: str, parties: Parties, at: int, *, inside: bool, went_to: str | None
     ) -> Decided | None:
-        """Return the decision; ``None`` if the catalog no longer has the place."""
+        """Return the decision; ``None`` if the place is no longer in the catalog."""
         answer = self._answer(instance, parties, at, inside=inside)
         if answer is None:
             return None

@@ -1,8 +1,8 @@
 """The folder of a running system: its processes, and whether they are alive.
 
 ``system.json`` describes the system that `up` has started, and exists until `down`.
-``workers.json`` belongs to the supervisor, ``logs/`` has a file for each process, and ``kafka/``
-belongs to the embedded broker.
+``workers.json`` belongs to the supervisor, ``logs/`` contains a file for each process, and
+``kafka/`` belongs to the embedded broker.
 """
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ class Wish:
     """The options of `up`. ``bootstrap`` ``None`` means the embedded broker, on ``port``.
 
     ``timeout``: seconds to wait for Kafka, and then for the workers. ``whole`` is the topology of
-    which this is one cluster's share; ``folder`` is its folder, which also has the agents' files.
+    which this is one cluster's share; ``folder`` is its folder, which also contains the agents'
+    files.
     """
 
     name: str

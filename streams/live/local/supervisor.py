@@ -78,7 +78,8 @@ class Supervisor:
         return True
 
     def _start(self, job: Job, restarts: int) -> _Child:
-        # If another program takes the port first, the process ends, and its successor has another.
+        # If another program takes the port first, the process ends, and its successor gets another
+        # port.
         [port] = free_ports(1)
         command = [sys.executable, "-m", *job.words, f"--http={port}"]
         process = spawn(command, self._folder.log(job.name), "ab")

@@ -4,5 +4,5 @@ The modules, in the order in which they process an input: ``transaction`` takes 
 or a timer; ``execute`` and ``commands`` accept statements, and ``accept_message`` accepts frames;
 ``effects_to_records`` turns the effects into records, and ``turns`` lets dialogs transmit waiting
 messages. All of these modules work on an ``overlay`` of the ``committed`` state; ``endpoint`` opens
-transactions and merges committed ones.
+transactions and merges committed transactions.
 """

@@ -265,7 +265,7 @@ class CommittedState:
         return [kept.key for kept in taken if not self._postpones(kept, now)]
 
     def _postpones(self, kept: Kept, now: int) -> bool:
-        """Postpone the removal of a key while ``in`` has unread records."""
+        """Postpone the removal of a key while ``in`` contains unread records."""
         if self.applied_until >= now:
             return False
         dialog = self.dialogs.get(kept.key)

@@ -1,4 +1,4 @@
-"""The dialogs of a partition: recent ones in decoded form, idle ones as records."""
+"""The dialogs of a partition: recent dialogs in decoded form, idle dialogs as records."""
 
 from __future__ import annotations
 

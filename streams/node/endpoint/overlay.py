@@ -61,7 +61,7 @@ class _Frames:
     _together: Mapping[int, Message] = field(default_factory=dict)
 
     def read(self, positions: Collection[int]) -> None:
-        """Read the frames needed next, and drop the previous ones."""
+        """Read the frames that are needed next, and drop the previous frames."""
         self._together = self.bodies.messages(positions) if positions else {}
 
     def at(self, position: int) -> Message:
@@ -95,7 +95,7 @@ class Overlay:
     input may exceed the limit; waiting dialogs (``turns``) use only the rest of the limit. ``own``
     contains messages for the system service, which the database reads without a queue. ``records``
     and ``chunks`` are the state records written for the overlay's dialogs; ``None`` marks a deleted
-    chunk. ``probed`` has the re-evaluated dialogs. ``repeated`` counts statements seen before;
+    chunk. ``probed`` contains the re-evaluated dialogs. ``repeated`` counts statements seen before;
     ``forgotten_sources`` are removed from the state.
     """
 

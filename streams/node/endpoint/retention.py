@@ -1,6 +1,6 @@
 """The trim point of an endpoint worker's inputs: the lowest position that its state needs.
 
-Bodies are not stored twice (design rule 5): a dialog's state has the positions in ``cmd`` of
+Bodies are not stored twice (design rule 5): a dialog's state contains the positions in ``cmd`` of
 accepted, unacknowledged messages, and the positions in ``in`` of messages that are out of order,
 incomplete, or for a queue that is off. Records below the lowest of these positions, and below the
 read position, are never read again.

@@ -18,7 +18,7 @@ K = TypeVar("K", bound=Timed)
 NEAR = 3_600_000
 """Timers that are due more than this many milliseconds from now are in a drawer, not in a heap."""
 _DRAWER = 18
-"""A drawer has the timers of one period of 2**18 milliseconds, about four minutes."""
+"""A drawer contains the timers of one period of 2**18 milliseconds, about four minutes."""
 STALE = 2
 """Heap entries per key beyond which rebuilding the heap costs less than keeping them."""
 AT_ONCE = 1_000

@@ -38,8 +38,8 @@ def number_of_slot(slot: str) -> int | None:
 def member_name(slot: str, home: str, partitions: Mapping[str, int]) -> str:
     """Return the member name of a slot in the group of one of these homes.
 
-    ``partitions`` has the number of partitions of every instance in the catalog. A slot without a
-    number has a random place at each home, and at a pair every slot has a random place.
+    ``partitions`` maps every instance in the catalog to its number of partitions. A slot without a
+    number has a random place at each home; at a pair, every slot has a random place.
     """
     number = number_of_slot(slot)
     if number is None or number >= _MOST or home not in partitions:

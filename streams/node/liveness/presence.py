@@ -11,8 +11,8 @@ read the topic to its end since then.
 
 These are the limits of a cluster with up to 200 names. With more names, each sends heartbeats less
 often (:func:`period_of`), because every process reads all heartbeats, and the cost would grow with
-the square of the number of processes. A heartbeat states the time to the next one, and all limits
-are multiples of that period.
+the square of the number of processes. A heartbeat states the time until the next heartbeat, and all
+limits are multiples of that period.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def keeps_none(_: str) -> bool:
 
 
 def displaced(seen_at: Mapping[_Name, float], keeps: Callable[[_Name], bool]) -> list[_Name]:
-    """Return the names to remove if there are too many: a quarter, the oldest ones.
+    """Return the names to remove if there are too many: the oldest quarter.
 
     ``seen_at``: when the last heartbeat of each name was read.
     """
@@ -75,7 +75,7 @@ class _Heartbeat(NamedTuple):
 class SlotOwners:
     """The last heartbeat of each slot; ``own`` is the reader's own replica.
 
-    Any client may use that replica, too, so ``keeps`` must return true for the reader's own slots.
+    Any client may also use that replica, so ``keeps`` must return true for the reader's own slots.
 
     One thread updates this object; any thread may read it. Times are epoch milliseconds by Kafka's
     clock, taken from the newest heartbeat of any name, because no other clock may decide which

@@ -1,7 +1,7 @@
 """The claims in partners' heartbeats, and the answers that follow from them (reference 2.4).
 
-A heartbeat has a claim for each mirrored database of its instance, based on its writer's catalog.
-The user of a mirrored route evaluates the last claims of both partners.
+A heartbeat contains a claim for each mirrored database of its instance, based on its writer's
+catalog. The user of a mirrored route evaluates the last claims of both partners.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streams.topology import Mirror, Role
 
 
 def claims_of(catalog: CatalogView | None, instance: str) -> tuple[Claim, ...]:
-    """Return an instance's claims by a version of the catalog, or no claims without a catalog."""
+    """Return an instance's claims in a version of the catalog, or no claims without a catalog."""
     here = catalog.instances.get(instance) if catalog is not None else None
     if catalog is None or here is None:
         return ()
@@ -36,11 +36,11 @@ def answer_in(
 ) -> tuple[Role, int] | None:
     """Return the role and epoch in a partner's claims for a question, if any.
 
-    If the catalog has the mirrored database, a contradicting claim is ignored, so that a writer of
-    heartbeats cannot take the role from a partner. A claim contradicts if it is above the catalog's
-    epoch (which may not have been read yet), or states the other role in that epoch. A database
-    without a claim may be unmirrored if the catalog has its instance; it is then its own principal.
-    A route without broker id (C-06) needs the catalog, too.
+    If the catalog contains the mirrored database, a contradicting claim is ignored, so that a
+    writer of heartbeats cannot take the role from a partner. A claim contradicts if it is above the
+    catalog's epoch (which may not have been read yet), or states the other role in that epoch. A
+    database without a claim may be unmirrored if the catalog contains its instance; the database is
+    then its own principal. A route without a broker id (C-06) also needs the catalog.
     """
     here = catalog.instances.get(instance)
     found = None if here is None else _asked_for(here, pair.service, pair.broker)

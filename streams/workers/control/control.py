@@ -29,7 +29,7 @@ class Control:
 
     ``catalog`` is replaced as a whole when a new version is complete; workers compare it by
     identity once per batch. Heartbeats are written for ``forwarders``, and under the names of
-    ``others``. ``remote`` has the other clusters into which the forwarders write.
+    ``others``. ``remote`` are the other clusters into which the forwarders write.
     """
 
     def __init__(

@@ -105,7 +105,7 @@ class Heartbeats:
         return None
 
     def follow(self, name: str) -> None:
-        """Decode the last heartbeat that was read under a name, and all later ones."""
+        """Decode the last heartbeat that was read under a name, and all later heartbeats."""
         key = name.encode()
         if key in self._followed:
             return

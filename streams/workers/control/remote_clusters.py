@@ -84,7 +84,7 @@ class RemoteClusters:
         return None if watch is None else watch.cluster
 
     def knows(self, cluster: Cluster) -> bool:
-        """Return whether the newest catalog has a neighbour in the given cluster."""
+        """Return whether the newest catalog contains a neighbour in the given cluster."""
         return any(watch.cluster is cluster for watch in list(self._watches.values()))
 
     def beat(self, at: float, period: float = 1.0) -> None:

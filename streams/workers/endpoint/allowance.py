@@ -1,4 +1,4 @@
-"""Limit the size of transactions, so that even with a large backlog no transaction takes long."""
+"""Limit the size of transactions, so that no transaction takes long even with a large backlog."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Allowance:
     """The number of records that a transaction may read; it may write about as many.
 
     ``most`` is the maximum. The limit is halved when a transaction was long, too large or aborted,
-    and grows by an eighth with each short transaction. If transactions have few records per dialog
-    it stays lower, because dialogs need time and memory as well.
+    and grows by an eighth with each short transaction. If transactions have few records per dialog,
+    the limit stays lower, because dialogs also need time and memory.
     """
 
     def __init__(self, most: int) -> None:

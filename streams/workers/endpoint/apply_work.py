@@ -30,8 +30,8 @@ from streams.workers.pulse import beat
 class Applied:
     """Work that was applied to a transaction's overlay and is to be committed.
 
-    ``positions`` are the partition's next offsets. ``left`` has the records for which the
-    transaction had no room, ``parked`` the dialogs that wait after the transaction.
+    ``positions`` are the partition's next offsets. ``left`` contains the records for which the
+    transaction had no room, and ``parked`` the dialogs that wait after the transaction.
     """
 
     owned: Partition
@@ -116,7 +116,7 @@ class WorkApplier:
         positions: dict[str, int],
         read_at: float,
     ) -> Sequence[Message]:
-        """Apply records and advance the offsets; return those that do not fit any more."""
+        """Apply records and advance the offsets; return the records that no longer fit."""
         readings = list(self._read(owned, _unread(work.messages, positions), read_at))
         messages, inputs = [m for m, _ in readings], [read for _, read in readings]
         tx.foresee(read for read in inputs if isinstance(read, Frame))

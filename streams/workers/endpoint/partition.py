@@ -91,14 +91,14 @@ class Partition:
     """Partition p of the three inputs, with its endpoints.
 
     Timers run only after the backlog of ``in`` and ``ack`` at assignment is applied, because a
-    dialog must not retry while its acknowledgement is in the backlog. ``backlog`` has the high
+    dialog must not retry while its acknowledgement is in the backlog. ``backlog`` contains the high
     watermarks at assignment; after the last record there may be transaction markers, aborted
     records, and an open transaction. The position does not advance past these, so a topic that was
     read to its end (``ends``) counts as applied.
 
-    ``parked`` has dialogs whose timer cannot be applied. The timer would fail again at once, so the
-    dialog waits until a record changes the dialog, the catalog changes, or the dialog's lifetime
-    expires (epoch milliseconds; ``None`` if it has expired).
+    ``parked`` contains dialogs whose timer cannot be applied. The timer would fail again at once,
+    so the dialog waits until a record changes the dialog, the catalog changes, or the dialog's
+    lifetime expires (epoch milliseconds; ``None`` if it has expired).
 
     ``held`` is a statement that cannot be decoded yet; ``in`` and ``ack`` continue meanwhile.
     ``trim_point`` is the trim point of the inputs at the last check. ``mark`` is an end of ``in``

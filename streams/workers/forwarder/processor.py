@@ -269,7 +269,7 @@ class Processor:
                 self._outcomes.write_failed(held.message, error)
 
     def take_back(self) -> None:
-        """Buffer copies that another cluster did not confirm; report rejected ones (11292)."""
+        """Buffer copies that another cluster did not confirm; report rejected copies (11292)."""
         for copy, why in self._remote_producers.come_back():
             try:
                 if why is None:

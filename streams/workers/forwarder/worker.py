@@ -66,7 +66,7 @@ class ForwarderWorker:
     def run(self, stop: threading.Event) -> None:
         """Forward until ``stop``; then drain: flush and commit.
 
-        Raises FencedError if another worker has the slot.
+        Raises FencedError if another worker owns the slot.
         """
         if not self._slot.name:
             self._work(stop)
