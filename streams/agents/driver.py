@@ -48,7 +48,7 @@ Noted = Mapping[tuple[str, int], tuple[int, str]]
 
 
 class ConsumerThread(BoundedPolls):
-    """Read committed records, and commit notes beside offsets."""
+    """Read committed records, and commit offsets with notes."""
 
     def _create_worker_consumer(self, transport: aiokafka.Transport) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)
@@ -238,7 +238,7 @@ class Consumer(WokenConsumer):
         return {tp for tp in tps if tp.topic in self.queues}
 
     def _note(self, tp: TP) -> Note:
-        """Return the note beside the committed offset of a queue."""
+        """Return the note of the committed offset of a queue."""
         said = self._noted.get((tp.topic, tp.partition), (0, ""))[1]
         return self.notes.get(tp) or Note.decode(said)
 

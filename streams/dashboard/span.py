@@ -20,7 +20,7 @@ _NAMES = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 class Span:
     """A time range: the ``length`` until now, such as ``15m``, or from ``since`` to ``until``.
 
-    ``since`` and ``until`` are epoch milliseconds.
+    ``since`` and ``until`` are in epoch milliseconds.
     """
 
     length: str = DEFAULT

@@ -39,7 +39,7 @@ class Commits:
         )
 
     def commit_once(self, offsets: list[TopicPartition], timeout: float) -> None:
-        """Commit; raise KafkaException if a partition is rejected, or Kafka does not respond.
+        """Commit; raise KafkaException if a partition is rejected or Kafka does not respond.
 
         A commit without a response may still take effect later. Until it has ended, no other commit
         is made.
@@ -50,7 +50,7 @@ class Commits:
             done.extend(self._consumer.commit(offsets=offsets, asynchronous=False) or ())
 
         made = self._calls.call(call, timeout)
-        if not made and not self._calls.is_busy:  # an earlier call has ended meanwhile
+        if not made and not self._calls.is_busy:  # an earlier call has ended in the meantime
             made = self._calls.call(call, timeout)
         if not made:
             why = f"no answer within {timeout:g} s"

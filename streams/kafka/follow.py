@@ -23,7 +23,7 @@ Place = tuple[str, int]
 _AHEAD = 1_000
 """The maximum number of buffered records of one partition that wait for other partitions."""
 _SLICE = 0.2
-"""Seconds per call of the client library, so that an interrupt is handled."""
+"""Seconds per call of the client library; short, so that interrupts are handled."""
 _PATIENCE = 30.0
 _TAIL = -2000  # for librdkafka, this minus n means n records before the end
 

@@ -27,7 +27,7 @@ Lags = dict[tuple[str, str], int]
 Offsets = dict[tuple[str, int], int]
 """The next offset, by topic and partition."""
 Notes = dict[tuple[str, int], tuple[int, str]]
-"""The next offset and the note beside it, by topic and partition."""
+"""The next offset and its note, by topic and partition."""
 
 
 def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:

@@ -17,7 +17,7 @@ from streams.kafka.reader import watermarks
 from streams.kafka.taking import take
 
 _SLICE = 0.2
-"""Seconds per call of the client library, so that an interrupt is handled."""
+"""Seconds per call of the client library; short, so that interrupts are handled."""
 _LOOK = 2.0
 """Timeout in seconds for listing topics, which is retried later."""
 # The methods themselves, because ``map`` with them is several times as fast.

@@ -1,8 +1,8 @@
 """Read the statistics that Kafka's client reports about itself, as in librdkafka's STATISTICS.md.
 
-The client writes the names that brokers advertise, also those of other companies, without escaping
-them, so a report need not be JSON. The client calls back within a poll, so an exception in the
-callback would be raised by the poll and end a worker.
+The client writes the names that brokers advertise, including those of other companies, without
+escaping them, so a report may not be valid JSON. The client calls back within a poll, so an
+exception in the callback would be raised by the poll and end a worker.
 """
 
 from __future__ import annotations

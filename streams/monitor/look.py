@@ -74,7 +74,7 @@ class Eye:
         self._at: dict[str, int] = {}
 
     def look(self, now: int) -> Seen | None:
-        """Take a sample; None without a catalog. ``now`` is epoch milliseconds.
+        """Take a sample; None without a catalog. ``now`` is in epoch milliseconds.
 
         Raises KafkaException or SurroundingsError if Kafka does not respond.
         """

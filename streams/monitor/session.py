@@ -48,7 +48,7 @@ SETTINGS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     # A query without new data reports this once per second, which keeps its figures current.
     "spark.sql.streaming.noDataProgressEventInterval": "1000",
-    # Options in Spark's plans and logs have passwords and keys redacted.
+    # Passwords and keys are redacted in the options in Spark's plans and logs.
     "spark.redaction.regex": "(?i)secret|password|token|jaas|keystore|url",
     "spark.sql.redaction.options.regex": "(?i)secret|password|token|jaas|keystore|url",
     "spark.ui.enabled": "false",
@@ -65,8 +65,8 @@ def open_session(
 ) -> SparkSession:
     """Start Spark; its Java process logs to the file ``log``.
 
-    ``limits`` are the maximum lengths that Avro may decode.
-    Raises SurroundingsError if Java is missing or too old, or Spark does not start.
+    ``limits`` are the maximum lengths that Avro may decode. Raises SurroundingsError if Java is
+    missing or too old, or if Spark does not start.
     """
     find_java()
     conf = SparkConf().setMaster(master).setAppName(name)

@@ -7,7 +7,7 @@ exclusive until it commits or rolls back.
 The topic is in the order of arrival. The order of reception is different: it depends on the
 priority of groups and conversations, and a DialogTimer or an Error precedes the other messages of
 its conversation. So received messages are not a prefix of the topic; :class:`Progress` describes
-them in a few bytes that fit beside a committed offset.
+them in a few bytes that fit into the metadata of a committed offset.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Progress:
         return order < self.next or any(first <= order <= last for first, last in self.beyond)
 
     def encode(self) -> str:
-        """Return the text beside the offset ``next``: ``r2 5+2 9``.
+        """Return the text stored with the offset ``next``: ``r2 5+2 9``.
 
         The example means two rollbacks, and two runs: one begins 5 after ``next`` and is 2 longer
         than a single message, the other begins 9 after the end of the first. The numbers are small

@@ -28,7 +28,7 @@ DialogKey = tuple[str, uuid.UUID, bool]
 
 @dataclass(slots=True)
 class Dialog:
-    """An endpoint (``sys.conversation_endpoints``). Times are epoch milliseconds.
+    """An endpoint (``sys.conversation_endpoints``). Times are in epoch milliseconds.
 
     Sending: fragments before ``acknowledged`` are stored at the other side (or were discarded),
     those before ``transmitted`` were sent at least once; messages below ``send_sequence`` were

@@ -2,7 +2,7 @@
 
 A *frame* is a message or an acknowledgement. Its envelope has three parts, because they change at
 different times: :class:`Parties` (the same for a whole direction of a dialog), :class:`Header`
-(written once per message) and :class:`Journey` (one per copy). Times are epoch milliseconds. All
+(written once per message) and :class:`Journey` (one per copy). Times are in epoch milliseconds. All
 are named tuples, because each is created and hashed at least once per message, and a frozen
 dataclass takes three times as long.
 """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The request for one service, in one state record. Times are epoch milliseconds.
+    """The request for one service, in one state record. Times are in epoch milliseconds.
 
     ``conversation`` is the open request; after its end, no route is requested before ``again_at``.
     ``rounds`` counts the requests since the last route was found, ``total`` all requests.

@@ -15,13 +15,13 @@ from streams.simulator.codec import HEADER
 from streams.simulator.storage import Store
 
 STATE_BYTES = 1_024
-"""Maximum bytes of a dialog's state record, excluding names and buffered messages."""
+"""Maximum size in bytes of a dialog's state record, excluding names and buffered messages."""
 EACH = 30
 """Bytes per buffered message: two pairs of numbers, as the simulator writes them."""
 OWN = 5
 """Maximum number of a dialog's own parked messages: a timer, and one Error of each kind."""
 COPIES = 4
-"""Maximum copies of one fragment in ``out`` after the committed offset.
+"""Maximum number of copies of one fragment in ``out`` after the committed offset.
 
 At most one retry waits in ``out``; the other copies were forwarded, but their offset is not
 committed yet.

@@ -102,7 +102,7 @@ class Invariants:
         for message in (*tx.queued, *tx.own):
             self._in_order(at.name, message)
         for event in tx.events:
-            if event["error"] == Number.CONTRACT_NOT_USABLE:  # acknowledged nevertheless (5.3)
+            if event["error"] == Number.CONTRACT_NOT_USABLE:  # acknowledged anyway (5.3)
                 self._refused[uuid.UUID(event["conversation"])] = None
             if (event["event"], event["error"]) == _EXPIRED:
                 self._expired(at.name, tx, uuid.UUID(event["conversation"]))

@@ -14,22 +14,22 @@ from typing import Any
 from streams.times import LATEST
 
 LONGEST = 16_384
-"""Maximum characters of a name, id or error text; SQL Server's longest text has 3,000."""
+"""Maximum length in characters of a name, id or error text; SQL Server's longest text has 3,000."""
 
 LARGEST = 65_536
-"""Maximum bytes of a header; a cache of a thousand headers takes at most 64 MiB."""
+"""Maximum size in bytes of a header; a cache of a thousand headers takes at most 64 MiB."""
 
 SHORT = 1_024
-"""Maximum bytes of a value whose decoded form is cached, because the same values recur."""
+"""Maximum size in bytes of a value whose decoded form is cached, because the same values recur."""
 
 LARGEST_HOP = 16_384
-"""Maximum bytes of a copy's journey: twice the size of 16 hops with the longest names."""
+"""Maximum size in bytes of a copy's journey: twice the size of 16 hops with the longest names."""
 
 MOST_VISITS = 64
 """Maximum visits of a copy's journey; 16 hops make 18. A visit takes 3 bytes, or 70 in memory."""
 
 LARGEST_STATEMENT = 131_072
-"""Maximum bytes of a statement without its body: twice the size of a SEND on 1,000 dialogs.
+"""Maximum size in bytes of a statement without its body: twice the size of a SEND on 1,000 dialogs.
 
 A transaction decodes a thousand statements before it applies the first.
 """

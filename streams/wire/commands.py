@@ -18,9 +18,9 @@ from streams.wire.packing import pack_long
 from streams.wire.single_object import Codec, MalformedError
 
 _LONGEST_SOURCE = 1_024
-"""Maximum characters of a source's names."""
+"""Maximum length in characters of a source's names."""
 _LONGEST_KEPT = 256
-"""Maximum bytes of a source's name that is stored; names of Kafka topics, and so of Faust
+"""Maximum size in bytes of a source's name that is stored; names of Kafka topics, and so of Faust
 applications, have at most 249. An endpoint worker stores thousands of sources."""
 COMMAND = Codec("Command", longest=LONGEST, largest=LARGEST_STATEMENT)
 CAUSE = Codec("Cause", longest=_LONGEST_SOURCE, largest=LARGEST)

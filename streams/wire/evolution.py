@@ -136,7 +136,7 @@ _LARGEST_SCHEMA = 16_384
 """Maximum bytes of an announced schema, several times the size of ours: a fingerprint takes time.
 """
 LARGEST_ADMISSION = 16_384
-"""Maximum bytes of a gateway's header: more than a hundred clusters with long names.
+"""Maximum size in bytes of a gateway's header: more than a hundred clusters with long names.
 
 All parts of a heartbeat together are smaller than 128 kB, the limit of readers in other clusters.
 """

@@ -22,7 +22,7 @@ _TEXT = b"\x48"
 _IDS = 2 * (1 + 36)
 """The bytes of two GUIDs as text."""
 _LONGEST = 9
-"""Maximum bytes of a number that this decoder reads in the same way as Avro does: 63 bits."""
+"""Maximum size in bytes of a number that this decoder reads in the same way as Avro: 63 bits."""
 
 
 class Familiar:

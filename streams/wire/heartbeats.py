@@ -11,14 +11,14 @@ from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, MalformedError, Record
 
 LONGEST_NAME = 1_024
-"""Maximum characters of a name, a replica or a broker id in a heartbeat."""
+"""Maximum length in characters of a name, a replica or a broker id in a heartbeat."""
 MOST_CLAIMS = 1_000
 """Maximum number of claims in a heartbeat, and so of an instance's mirrored databases.
 
 Each mirrored pair has seven topics besides its queues, so a thousand pairs need 7,000 topics.
 """
 LARGEST_HEARTBEAT = 65_536
-"""Maximum bytes of a heartbeat: 1,000 claims with GUIDs as broker ids take at most 48,000.
+"""Maximum size in bytes of a heartbeat: 1,000 claims with GUIDs as broker ids take at most 48,000.
 
 With its headers it is smaller than 128 kB, the limit of readers in other clusters. Without a limit,
 a record of 1 MB has 330,000 claims, which take 20 MB in memory.
@@ -26,7 +26,7 @@ a record of 1 MB has 330,000 claims, which take 20 MB in memory.
 _ROOM = LARGEST_HEARTBEAT - 2 * 4 * LONGEST_NAME - 64
 """Bytes for claims: the rest after names of the maximum length, the numbers and the period."""
 _CLAIM = 10 + 1
-"""Maximum bytes of a claim without its broker id."""
+"""Maximum size in bytes of a claim without its broker id."""
 
 PRESENCE = Codec("Presence", longest=LONGEST_NAME, largest=LARGEST_HEARTBEAT)
 

@@ -18,7 +18,7 @@ Pack = Callable[[Any], bytes]
 _NUMBERS, _TEXTS, _OPTIONAL = 1 << 14, 1 << 13, 1 << 12
 """Numbers of cached values: positions of messages in flight, names and ids, other values."""
 _SHORT = 256
-"""Maximum characters of a cached text; names are not longer."""
+"""Maximum length in characters of a cached text; names are not longer."""
 
 
 def base128(left: int) -> bytes:

@@ -47,9 +47,9 @@ _OF_STATEMENT, _OF_FRAME = frozenset({COMMAND, CAUSE}), frozenset({ROUTE, MESSAG
 
 _KEY_BYTES, _UUID_BYTES = 36, 16
 LARGEST_BODY = 900_000
-"""Maximum bytes of a body; larger bodies do not fit into a record with Kafka's defaults (8459)."""
+"""Maximum size in bytes of a body; larger bodies do not fit into records by default (8459)."""
 LARGEST_WITH_BODY = LARGEST_BODY + 90_000
-"""Maximum bytes of ``sb-command`` and body that a client with defaults can write again."""
+"""Maximum size in bytes of ``sb-command`` and body that a client with defaults can write again."""
 
 REMEMBERED_IDS = 1 << 13
 """Number of conversation ids cached with their keys (300 bytes each), enough for a transaction."""

@@ -28,9 +28,9 @@ from streams.wire.single_object import MalformedError
 
 _REMEMBERED = 1 << 12
 _SHORTEST = len(MESSAGE_CODEC.prefix) + 17
-"""Minimum bytes of ``sb-message``: the prefix, the message id, and one number after it."""
+"""Minimum size in bytes of ``sb-message``: the prefix, the message id, and one number after it."""
 _SHORT = 1_024
-"""Maximum bytes of a header that is shifted in place or cached."""
+"""Maximum size in bytes of a header that is shifted in place or cached."""
 
 
 def shifted(headers: Headers, by: int) -> Headers:

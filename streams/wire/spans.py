@@ -1,7 +1,7 @@
 """Positions in a partition as a short text, such as ``12-15 20``.
 
-A forwarder stores the offsets of its buffered copies beside its committed offset, so that a view
-can show them. Kafka limits this metadata to 4,096 characters.
+A forwarder stores the offsets of its buffered copies with its committed offset, so that a view can
+show them. Kafka limits this metadata to 4,096 characters.
 """
 
 from __future__ import annotations

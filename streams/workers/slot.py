@@ -2,7 +2,7 @@
 
 A worker that restarts in its slot gets its partitions back at once, because Kafka knows its static
 member id (``group.instance.id``) and does not wait for a session timeout. The previous owner is
-fenced in the group (an endpoint worker by its transactional id as well), and ends its process.
+fenced in the group (an endpoint worker also by its transactional id), and ends its process.
 
 Kafka's client also considers itself fenced if the group coordinator was unavailable for longer than
 a session while the worker waited for Kafka. If no other process then sends heartbeats in the slot,
@@ -33,7 +33,7 @@ UNNAMED = "0"
 """Slot of an endpoint worker without a named slot, because its transactions need a name."""
 _LOOK = 0.05
 _RETURNED = 3
-"""Number of own heartbeats to read back after a fence; by then, a rival has written some."""
+"""Number of our heartbeats to read back after a fence; by then, a rival has written some."""
 _RETURNED_WITHIN = 30.0
 """Seconds allowed for reading back the heartbeats."""
 _ONCE_IN = 20.0

@@ -48,7 +48,7 @@ def find_broken(
 ) -> Iterator[Broken]:
     """Yield the open dialogs that would break if a plan were applied.
 
-    ``now`` is epoch seconds. For pure additions, which break nothing, no state is read. For the
+    ``now`` is in epoch seconds. For pure additions, which break nothing, no state is read. For the
     share of one cluster, ``whole`` is the whole topology, whose other parts do not change.
     """
     if not (change.changed or change.removed):

@@ -64,7 +64,7 @@ def live_topology(state: CatalogState) -> Topology:
 def plan_script(
     cluster: Cluster, script: Script, now: float, state: CatalogState | None = None
 ) -> Planned:
-    """Apply a script to the current catalog, in memory; ``now`` is epoch seconds.
+    """Apply a script to the current catalog, in memory; ``now`` is in epoch seconds.
 
     ``state`` is the catalog for which the script was written, if it was already read. Raises
     InputError for syntax errors and UsageError for statements that are not DDL.

@@ -13,7 +13,7 @@ from streams.protocol import Cause
 from streams.report.parts import Began, Ended, Kept, Part, Queued, Sent
 
 BUDGET = 512 << 20
-"""Maximum bytes of parts in memory: the parts of about half a million records."""
+"""Maximum size in bytes of parts in memory: the parts of about half a million records."""
 _PART, _VISIT = 1_000, 200
 """Bytes of a part, and of a visit of its path, including Python's own objects."""
 _FILES = 64
@@ -23,7 +23,7 @@ _Grouped = defaultdict[bytes, list[Part]]
 
 
 class Dialogs(AbstractContextManager["Dialogs"]):
-    """Groups parts by dialog; its temporary files are removed when the ``with`` block ends."""
+    """Group parts by dialog; temporary files are removed when the ``with`` block ends."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self._budget, self._size = budget, 0

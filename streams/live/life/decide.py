@@ -24,7 +24,7 @@ _ONWARD = (Verdict.SEND, Verdict.FORWARD, Verdict.PROBE)
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A decision at an instance; ``at`` is epoch milliseconds.
+    """A decision at an instance; ``at`` is in epoch milliseconds.
 
     ``went_to`` is the instance to which the copy was sent, or ``None``; ``route`` is the route,
     among several, that leads to it. ``agrees``: the current catalog gives the same result.

@@ -1,6 +1,6 @@
 """The life of one dialog, as values: its steps, and the outcome of each message.
 
-Times are epoch milliseconds, but a step's :class:`Sight` has microseconds since the first step.
+Times are in epoch milliseconds, but a step's :class:`Sight` has microseconds since the first step.
 """
 
 from __future__ import annotations

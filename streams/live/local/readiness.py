@@ -16,9 +16,9 @@ HOST = "127.0.0.1"
 ANSWER_WITHIN = 1.0
 """Seconds within which an answer must have arrived as a whole."""
 LARGEST = 1 << 24
-"""Maximum bytes of an answer; metrics of a thousand instances take 1.3 MB."""
+"""Maximum size in bytes of an answer; metrics of a thousand instances take 1.3 MB."""
 _LONGEST = 1 << 17
-"""Maximum bytes of the reasons that are shown; a sentence for each worker takes about 50."""
+"""Maximum size of the reasons that are shown; a sentence for each worker takes about 50 bytes."""
 _AT_ONCE = 16
 """Maximum number of processes that are asked at a time."""
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})\b")

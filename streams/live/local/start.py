@@ -27,7 +27,7 @@ Reporter = Callable[[str], None]
 _REPORT_S = 2.0
 """Seconds between progress lines."""
 _ASK_S = 0.2
-"""Seconds between two questions to workers that are not ready yet."""
+"""Seconds between two requests to workers that are not ready yet."""
 _APPEARS_S = 5.0
 
 

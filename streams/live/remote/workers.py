@@ -59,7 +59,7 @@ def workers_of(heartbeats: Iterable[LastHeartbeat], instances: Iterable[str]) ->
 
 
 def _place(name: str, instances: frozenset[str]) -> tuple[str, str, str | None] | None:
-    """Parse the name of a forwarder, which is its instance's name, or the name of a slot.
+    """Parse the name of a slot, or the name of a forwarder, which is its instance's name.
 
     Both names may contain slashes.
     """

@@ -23,7 +23,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The sources of a view; ``now`` is epoch milliseconds."""
+    """The sources of a view; ``now`` is in epoch milliseconds."""
 
     cluster: Cluster
     topology: Topology

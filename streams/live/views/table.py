@@ -116,4 +116,4 @@ VIEWS: Mapping[str, View] = {
 TIMES = frozenset(
     words("lifetime security_timestamp enqueue_time last_activity_time message_enqueue_time")
 )
-"""Columns that are epoch milliseconds."""
+"""Columns that contain epoch milliseconds."""

@@ -22,7 +22,7 @@ class Notices:
     """Changes to the requests of a transaction; ``said`` contains the commands to write.
 
     Dialogs that wait for a (database, service) in ``again`` are re-evaluated next. The requests for
-    each (database, service) in ``forgotten`` are removed. ``now`` is epoch milliseconds.
+    each (database, service) in ``forgotten`` are removed. ``now`` is in epoch milliseconds.
     """
 
     endpoint: CommittedState

@@ -88,7 +88,7 @@ class Turns:
 
 @dataclass(slots=True, weakref_slot=True)
 class Overlay:
-    """The changes and output of a transaction so far; ``now`` is epoch milliseconds.
+    """The changes and output of a transaction so far; ``now`` is in epoch milliseconds.
 
     An overlay has no reference cycles, so reference counting frees it at once. ``most`` limits its
     frames and queue messages, and ``planned`` counts them. An input is never split, so a single

@@ -25,7 +25,7 @@ AT_ONCE = 250
 
 
 class TrimPoint(NamedTuple):
-    """Positions of an endpoint's inputs below which records may be deleted."""
+    """The positions of an endpoint's inputs below which records may be deleted."""
 
     cmd: int = 0
     inbox: int = 0

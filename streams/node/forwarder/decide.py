@@ -32,7 +32,7 @@ class Forwarder:
     """The routing decisions of one instance.
 
     ``reachable`` is the presence predicate; ``roles`` knows the principals of mirrored routes;
-    without it, no principal is known. ``now`` is epoch milliseconds everywhere.
+    without it, no principal is known. ``now`` is in epoch milliseconds everywhere.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from streams.protocol import Parties
 from streams.routing import Address, Decision, Origin, Plan, Query, plan
 
 CACHE_BYTES = 64 << 20
-"""Maximum bytes of a forwarder's plans, enough for thousands of pairs of services."""
+"""Maximum size in bytes of a forwarder's plans, enough for thousands of pairs of services."""
 PLAN_BYTES = 3_072
 """The overhead of a plan in bytes, besides the bytes of its route, which count twice."""
 DECISION_BYTES = 512

@@ -77,9 +77,9 @@ class SlotOwners:
 
     Any client may also use that replica, so ``keeps`` must return true for the reader's own slots.
 
-    One thread updates this object; any thread may read it. Times are epoch milliseconds by Kafka's
-    clock, taken from the newest heartbeat of any name, because no other clock may decide which
-    processes are alive.
+    One thread updates this object; any thread may read it. Times are in epoch milliseconds by
+    Kafka's clock, taken from the newest heartbeat of any name, because no other clock may decide
+    which processes are alive.
     """
 
     own: str
@@ -151,7 +151,7 @@ class SlotOwners:
         return last is not None and last.number == LEFT
 
     def last_heartbeat(self, slot: str) -> int:
-        """Return the count of the last own heartbeat that was read back, or 0."""
+        """Return the count of the reader's last heartbeat that was read back, or 0."""
         mine = self._mine.get(slot)
         return 0 if mine is None else mine.number
 

@@ -82,7 +82,7 @@ class _Partner:
 
 @dataclass(slots=True)
 class MirroredRoute:
-    """The view that one instance has of a mirrored route. Times are epoch milliseconds.
+    """The view that one instance has of a mirrored route. Times are in epoch milliseconds.
 
     ``principal`` is the only partner to which messages may be sent, ``epoch`` the newest known
     epoch, ``holder`` the partner that claimed that epoch. If this state is lost, both partners are
@@ -109,7 +109,7 @@ class MirroredRoute:
         return self._round(now)
 
     def failed(self, partner: int, sent_at: int, now: int) -> Step:
-        """Doubt the principal, as a copy sent to it at ``sent_at`` was not acknowledged in time.
+        """Doubt the principal: a copy sent to it at ``sent_at`` was not acknowledged in time.
 
         The principal keeps the role while it is asked again, and loses it if it does not answer.
         """

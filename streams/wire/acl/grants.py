@@ -1,4 +1,4 @@
-"""The table of roles and their rights in Kafka; no other code decides about grants.
+"""The table of roles and their rights in Kafka; no other code decides on grants.
 
 A row states which operations on one resource a role needs, and why. Each operation was verified by
 removing it; ``tests/security/test_least.py`` contains the resulting failure. Workers check the

@@ -19,7 +19,7 @@ class CatalogFollower:
     One thread reads the catalog; any thread may call the queries. ``view`` is replaced as a whole
     when a new version is complete. ``announced`` contains the heartbeat headers that list the
     readable schemas. If a version does not match the objects that were read, the catalog is read
-    once more from its start. The view stays in use meanwhile, but ``end`` is not reached.
+    once more from its start. In the meantime, the view stays in use, but ``end`` is not reached.
     """
 
     def __init__(self, end: CatchUp) -> None:

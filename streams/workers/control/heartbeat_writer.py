@@ -1,4 +1,4 @@
-"""Write a process's heartbeats into ``presence``, and learn Kafka's clock from the responses."""
+"""Write a process's heartbeats into ``presence``, and update Kafka's clock from the responses."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _ACKNOWLEDGED = 0.05
 _LOOK = 0.02
 """Seconds between checks whether a heartbeat was acknowledged."""
 _BATCH = 32 << 10
-"""Maximum bytes of a batch, because processes in other clusters skip batches above 128 kB. Without
-it, a process that serves a thousand instances would write all its heartbeats in one batch."""
+"""Maximum size of a batch in bytes, because processes in other clusters skip batches above 128 kB.
+Without this limit, a process that serves a thousand instances would write all its heartbeats in one
+batch."""
 
 
 class HeartbeatWriter:
@@ -123,7 +124,7 @@ class HeartbeatWriter:
         self.producer.flush(1)
 
     def _delivered(self, written: float, error: KafkaError | None, message: Message) -> None:
-        """Learn Kafka's clock from the append time, which is known before the heartbeat is read."""
+        """Update Kafka's clock by the append time, which is known before the heartbeat is read."""
         if error is None:
             now = time.monotonic()
             self._clock.end_read(now)

@@ -37,7 +37,7 @@ _FEW = 20
 _WINDOW, _SHARE = 1.0, 0.25
 """Seconds over which heartbeats are counted, and the weight of the last count in the rate."""
 _SMALL = 512
-"""Maximum bytes of a key, and of a value, of a heartbeat kept undecoded."""
+"""Maximum size in bytes of a key, and of a value, of a heartbeat kept undecoded."""
 _MOST = 10_000
 """Maximum number of heartbeats kept undecoded."""
 NAMES_EACH = 16
@@ -47,7 +47,7 @@ The more names there are, the less often each worker sends heartbeats. Any write
 can invent names, so their number is limited.
 """
 _RECOUNT = 10
-"""Number of own heartbeats after which the live names of a large cluster are counted again."""
+"""Number of our own heartbeats after which the live names of a large cluster are counted again."""
 
 
 class _Record(NamedTuple):
@@ -83,7 +83,7 @@ class Heartbeats:
         self._instances, self._homes = frozenset(name.encode() for name in instances), homes
 
     def read(self, message: Message, now: float) -> float | None:
-        """Process a record; return the period of an own heartbeat, in seconds."""
+        """Process a record; return the period, in seconds, if it is one of our own heartbeats."""
         self._in_window += 1
         key = message.key()
         if not isinstance(key, bytes):
@@ -195,7 +195,7 @@ class Heartbeats:
     def period(self) -> float:
         """Return the seconds between two heartbeats under one name.
 
-        Call this once for each own heartbeat.
+        Call this once for each heartbeat of this process.
         """
         if len(self._slot_owners) + len(self._unread) <= EACH_SECOND:
             self._period, self._counted = 1.0, 0

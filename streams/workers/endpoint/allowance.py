@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 BYTES = 32 << 20
-"""Maximum bytes of inputs per transaction, and maximum bytes of waiting bodies."""
+"""Maximum size in bytes of the inputs of a transaction, and of the waiting bodies."""
 READ_BYTES = 512 << 20
-"""Maximum bytes of the records that are read forward to find waiting bodies; this takes about half
-a second. Tens of thousands of ordinary records fit (turns.py). A few records with large headers may
-take as many bytes, and every transaction would read them again."""
+"""Maximum size in bytes of the records that are read forward to find waiting bodies; this takes
+about half a second. Tens of thousands of ordinary records fit (turns.py). A few records with large
+headers may take as many bytes, and every transaction would read them again."""
 LONG = 1.0
 """Seconds after which a transaction counts as too long, so that the next one is half as large. New
 records wait for the current transaction, at both endpoints."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 ROUND = 1_000_000
-"""Maximum bytes of a topic in a round: the default ``batch.size`` of Kafka's client."""
+"""Maximum size in bytes of a topic in a round: the default ``batch.size`` of Kafka's client."""
 _OVERHEAD = 400
 """Bytes of a record besides its value: the key, the headers and Kafka's own fields."""
 
@@ -20,7 +20,7 @@ Record = tuple[Any, ...]
 
 
 class Rounds:
-    """Records in rounds; a topic has at most ROUND bytes in each, or a single record."""
+    """Records in rounds; in each round, a topic has at most ROUND bytes, or a single record."""
 
     def __init__(self) -> None:
         self._rounds: list[list[Record]] = []

@@ -97,7 +97,7 @@ class BufferedCopies:
         return number
 
     def due(self, now: int) -> Iterator[BufferedCopy]:
-        """Remove and yield copies to be reconsidered; ``now`` is epoch milliseconds.
+        """Remove and yield copies to be reconsidered; ``now`` is in epoch milliseconds.
 
         If there are more copies than one turn may take, the next calls yield the remaining copies
         before they look for others.

@@ -4,7 +4,7 @@ SIGTERM and SIGINT drain: every loop ends after its present turn, flushes and co
 without a slot leave their group; Kafka waits for workers with a slot to return. A worker that fails
 ends the process, whose supervisor (compose, systemd, the demo) restarts it without loss. A call of
 Kafka's client may never return; a thread that waits in such a call is abandoned, and the process
-ends too.
+still ends.
 """
 
 from __future__ import annotations
