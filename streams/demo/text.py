@@ -36,7 +36,7 @@ def before(folder: Path) -> str:
 
 
 def workers(topology: Topology, victim: str) -> str:
-    """Return a line with the running workers."""
+    """Return a line about the running workers."""
     return (
         f"Forwarders of {len(topology.instances)} instances run ({victim} in a separate process),"
         "\nendpoint workers of ServerA, ServerB and ServerC, and the Spark monitor."

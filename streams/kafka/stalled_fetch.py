@@ -76,8 +76,8 @@ class StalledFetch:
     def find(self, consumer: Fetching, paused: Collection[Place] = ()) -> Place | None:
         """Return a stalled partition, if any; ``paused`` partitions are not checked.
 
-        Checks in Kafka only partitions from which nothing was fetched for 30 s, and takes at most a
-        second if their leader does not respond.
+        Asks Kafka only about partitions from which nothing was fetched for 30 s, and takes at most
+        a second if their leader does not respond.
         """
         now = self._clock()
         if now < self._look_at or not (self._drained and self._reported):

@@ -39,8 +39,8 @@ class Asked:
 class Verified:
     """The account, with its limitations.
 
-    ``hung``: transactions on `event`; the events after them are not in the account. ``engine`` has
-    read the records.
+    ``hung``: transactions on `event`; the events after them are not in the account. ``engine`` is
+    the engine that has read the records.
     """
 
     account: Account

@@ -129,5 +129,5 @@ def demand_all(found: int, stated: int | None, path: Path) -> None:
 
 
 def escaped(path: Path) -> str:
-    """Return a path without characters that Spark treats as a pattern."""
+    """Return a path in which the characters that Spark treats as a pattern are escaped."""
     return "file:" + re.sub(r"([\\{}\[\]*?])", r"\\\1", path.absolute().as_posix())

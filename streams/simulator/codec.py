@@ -149,7 +149,7 @@ class Hop:
 
     @property
     def first_hop(self) -> int:
-        """Return the preferred index among the sender's next hops."""
+        """Return the index of the preferred next hop of the sender."""
         return int(self._row[_FIRST_HOP])
 
     @property

@@ -125,7 +125,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Receive:
-    """RECEIVE ``count`` messages from a queue, or all if ``None``; the result has the messages."""
+    """RECEIVE ``count`` messages from a queue, or all if ``None``; the result contains them."""
 
     instance: str
     database: str

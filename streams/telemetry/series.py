@@ -24,7 +24,7 @@ Samples = Iterable[tuple[tuple[str, ...], float]]
 class Series:
     """A metric with its samples; a name that ends in ``_total`` is a counter's.
 
-    Labels must be bounded, such as roles, instances, topics and error numbers, never ids.
+    Labels must have few values, such as roles, instances, topics and error numbers, but never ids.
     """
 
     name: str

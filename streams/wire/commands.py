@@ -27,7 +27,7 @@ CAUSE = Codec("Cause", longest=_LONGEST_SOURCE, largest=LARGEST)
 RESULT = Codec("Result")
 
 _REMEMBERED, _SHORT = 4096, 1024
-"""Maximum number of cached recurring values, and maximum bytes of each."""
+"""Maximum number of cached recurring values, and the maximum size of each in bytes."""
 _NEWER_STATEMENT = "UNKNOWN"
 
 # Fields of a statement that are cached together; the fields in between change each time.

@@ -259,5 +259,5 @@ def _any_journey(raw: bytes | None) -> Journey:
     )
 
 
-# Copies of one batch are from few transactions, and have few different journeys.
+# The copies of one batch come from few transactions, and have few different journeys.
 _short_journey = lru_cache(_JOURNEYS_READ)(_journey)

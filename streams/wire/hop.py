@@ -120,7 +120,7 @@ class Hop:
 
     @property
     def first_hop(self) -> int:
-        """Return the preferred or used index of the sender's next hops."""
+        """Return the index of the preferred or used next hop of the sender."""
         return self._journey.first_hop if self._journey else self.raw[_FIRST_HOP] >> 1
 
     @property

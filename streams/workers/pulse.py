@@ -1,7 +1,7 @@
 """Detect hanging worker threads by counting their turns.
 
 A call of Kafka's client may never return. Turns are counted, not timed, so a suspended process or
-machine does not look like a hanging one.
+machine does not look like a hung one.
 """
 
 from __future__ import annotations

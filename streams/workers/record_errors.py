@@ -1,7 +1,7 @@
 """Decide which errors a record causes; such a record is reported, and the worker continues.
 
 Any other error ends the worker. A worker that ended because of a record would read it again after
-every restart, and block all others. A worker that blamed a record for an error of the surroundings
+every restart, and block all others. A worker that blamed a record for an error of its environment
 would reject or drop records that can be processed later.
 """
 
@@ -24,7 +24,7 @@ Any other error that aborts a transaction is not caused by its records, which ar
 
 
 def is_caused_by_record(error: Exception) -> bool:
-    """Return whether a record caused an error, and not misuse, Kafka or the surroundings.
+    """Return whether a record caused an error, rather than misuse, Kafka or the environment.
 
     A record is also the cause if it needs another record that was deleted (GoneError).
     """

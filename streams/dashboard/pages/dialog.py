@@ -52,7 +52,7 @@ def layout(places: Places) -> None:
 
 
 def view(context: Context, address: Address) -> Mapping[str, Content]:
-    """Return their content."""
+    """Return the content of the places."""
     asked = address.get("id") or address.path.removeprefix(PATH).strip("/")
     conversation = conversation_of(asked)
     empty: dict[str, Content] = dict.fromkeys((*_OF_ONE, *(f"list-{name}" for name in LISTS)))

@@ -43,7 +43,7 @@ def layout(places: Places) -> None:
 
 
 def view(context: Context, address: Address) -> Mapping[str, Content]:
-    """Return their content."""
+    """Return the content of the places."""
     now = context.now()
     nothing = overview_of(Found(Window.of(address.span, now)))
     overview = context.figures.ask(_read, address.span, nothing)

@@ -65,7 +65,7 @@ def layout(places: Places) -> None:
 
 
 def view(context: Context, address: Address) -> Mapping[str, Content]:
-    """Return their content."""
+    """Return the content of the places."""
     found = context.figures.ask(read_found, address.span, Found())
     topology = context.network.known
     where = _where(topology, address)

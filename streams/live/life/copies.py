@@ -114,7 +114,7 @@ class Copies:
         return self._decider.decide(instance, frame.parties, at, inside=inside, went_to=None)
 
     def _note_waiting(self, number: int, frame: Frame) -> None:
-        """Record the first record of its kind; ``out`` of a pair has the pair's name."""
+        """Store the first record of its kind; ``out`` of a pair has the pair's name."""
         is_out = frame.kind == "out"
         origin = None if is_out else frame.home
         for path in (frame.journey.path, None):

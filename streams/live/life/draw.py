@@ -1,4 +1,4 @@
-"""Draw a part of a dialog's life as a sequence diagram."""
+"""Draw part of a dialog's life as a sequence diagram."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ Place = tuple[str, int]
 """Topic and partition."""
 
 MARGIN = 300_000
-"""The maximum clock difference of a dialog's timestamps in milliseconds."""
+"""The maximum difference between the clocks of a dialog's timestamps, in milliseconds."""
 _SLICE = 0.2
 _TIMEOUT = 10.0
 

@@ -69,7 +69,7 @@ class WorkerProcess:
         return Job(self.role, (), self.agent).name
 
     def wanted(self, instances: Iterable[str]) -> frozenset[str]:
-        """Return the names for which it must be ready: its agent, or the system's instances."""
+        """Return the names that the process must serve: its agent, or the system's instances."""
         return frozenset({self.agent} if self.agent else instances)
 
 

@@ -61,7 +61,7 @@ class Started:
 
 
 def start(folder: UpFolder, wish: Wish, report: Reporter) -> Started:
-    """Start broker and workers, apply the topology; return when every worker is ready.
+    """Start the broker and workers, and apply the topology; return when every worker is ready.
 
     Running processes continue, except for workers that do not serve the current instances. Raises
     UsageError if the folder belongs to another system, SurroundingsError if something does not

@@ -150,7 +150,7 @@ class CommittedState:
         return tuple(kept.key for kept in islice(self._probes, min(most, AT_ONCE)))
 
     def restore(self, key: DialogKey, dialog: Dialog) -> None:
-        """Add a committed dialog; a waiting one is re-evaluated.
+        """Add a committed dialog; a waiting dialog is re-evaluated.
 
         Earlier catalog changes are unknown after a restart.
         """

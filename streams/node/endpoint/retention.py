@@ -54,7 +54,7 @@ class RetentionFloor:
             self.forget(kept)
 
     def forget(self, kept: Kept) -> None:
-        """Record that a dialog needs no record."""
+        """Mark a dialog as needing no record."""
         self._noted.pop(kept, None)
         for lowest in self._lowest:
             lowest.pop(kept, None)

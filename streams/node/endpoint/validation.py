@@ -25,7 +25,7 @@ _BY_INITIATOR = Refusal(Number.SENT_BY_WRONG_INITIATOR, Number.INITIATOR_SENT_TA
 _BY_TARGET = Refusal(Number.SENT_BY_WRONG_TARGET, Number.TARGET_SENT_INITIATORS_TYPE)
 _INVALID = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
 TOO_LARGE = Refusal(Number.MESSAGE_TOO_LARGE, Number.MESSAGE_TOO_LARGE)
-"""Rejects a body that is larger than any SEND accepts, as no application could forward it."""
+"""Rejects a body larger than any SEND accepts, because no application could forward it."""
 _OWN = int(Flag.END | Flag.ERROR)
 _LISTS = re.compile(r"[:<]list\b|NMTOKENS|IDREFS|ENTITIES")
 _MOST_VERDICTS = 1_024
@@ -35,7 +35,7 @@ _MOST_TEXT = 2 << 20
 """Characters of the schemas that are kept compiled; each takes up to 70 bytes when compiled."""
 _schemas: dict[str, _Compiled | None] = {}
 _CHECKED_BYTES = 65_536
-"""Bytes of bodies that need a check, after which a transaction continues no run of messages.
+"""Bytes of checked bodies after which a transaction no longer continues any run of messages.
 
 Checking these bytes takes up to about a second; with a complex schema, four times as long.
 """
@@ -73,7 +73,7 @@ def judge(
 
 
 class AnyBody(dict[tuple[str, str, str, bool], bool]):
-    """Cache whether all bodies are valid, by (database, contract, type, sent by the initiator).
+    """Cache whether every body is valid, by (database, contract, type, sent by the initiator).
 
     Bodies of nearly all types need no check. Each transaction has its own cache, because the
     entries depend on the version of the catalog. ``checked`` is the number of bytes that needed a

@@ -27,7 +27,7 @@ class HopView(Protocol):
 
     @property
     def first_hop(self) -> int:
-        """Return the preferred index among the sender's next hops."""
+        """Return the index of the preferred next hop of the sender."""
 
     @property
     def visits(self) -> int:

@@ -38,8 +38,8 @@ class KafkaClock:
         self._samples: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._end_read = float("-inf")
         # The seconds by which Kafka's clock is ahead of the monotonic clock, the seconds by which
-        # this machine's clock was ahead at that time, and that time. One tuple, as other threads
-        # read it.
+        # this machine's clock was ahead at that time, and that time. They are one tuple, because
+        # other threads read them.
         self._course = own, own, 0.0
 
     def end_read(self, at: float) -> None:

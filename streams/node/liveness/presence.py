@@ -77,7 +77,7 @@ class Presence:
         """Record a heartbeat, whose successor is due in ``period`` s; return whether it is our own.
 
         A heartbeat with an old count is ignored. ``clock``: the value of :attr:`clock` when the
-        heartbeat was read, if it is noted only later.
+        heartbeat was read, if it is recorded only later.
         """
         if self._count.get(instance) == (replica, count):
             return False

@@ -103,8 +103,8 @@ class SlotOwners:
     ) -> None:
         """Record a heartbeat; the next heartbeat is due in ``period`` seconds.
 
-        ``came``: the value of :attr:`is_end_read` when the heartbeat was read, if it is noted only
-        later.
+        ``came``: the value of :attr:`is_end_read` when the heartbeat was read, if it is recorded
+        only later.
         """
         self.time(appended)
         fresh, came = FRESH * period, self._end_read if came is None else came

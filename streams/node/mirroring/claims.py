@@ -37,10 +37,11 @@ def answer_in(
     """Return the role and epoch in a partner's claims for a question, if any.
 
     If the catalog contains the mirrored database, a contradicting claim is ignored, so that a
-    writer of heartbeats cannot take the role from a partner. A claim contradicts if it is above the
-    catalog's epoch (which may not have been read yet), or states the other role in that epoch. A
-    database without a claim may be unmirrored if the catalog contains its instance; the database is
-    then its own principal. A route without a broker id (C-06) also needs the catalog.
+    writer of heartbeats cannot take the role from a partner. A claim contradicts the catalog if its
+    epoch is above that of the catalog (whose newest version may not have been read yet), or if it
+    states the other role in the same epoch. A database without a claim may be unmirrored if the
+    catalog contains its instance; the database is then its own principal. A route without a broker
+    id (C-06) also needs the catalog.
     """
     here = catalog.instances.get(instance)
     found = None if here is None else _asked_for(here, pair.service, pair.broker)

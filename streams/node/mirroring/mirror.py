@@ -39,7 +39,7 @@ class RouteState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A mirrored route: partner 0 is ADDRESS, 1 is the mirror.
+    """A mirrored route: partner 0 is ADDRESS, and partner 1 is the mirror.
 
     ``broker`` is ``None`` only if the record has no broker id (C-06).
     """

@@ -11,7 +11,7 @@ from streams.simulator.diagram.sights import sights_of
 from streams.simulator.run import Simulation
 
 MOST_ROWS = 120
-"""Maximum rows of a diagram; a longer diagram is cut and states how many rows follow."""
+"""Maximum number of rows; a longer diagram is cut and states how many rows follow."""
 
 
 def diagram_of(run: Simulation, choice: Choice | None = None, most: int = MOST_ROWS) -> Diagram:

@@ -159,7 +159,7 @@ def _moment(chance: Chance, below: int) -> int:
 
 
 def _later(chance: Chance, at: int, busy: int) -> int:
-    """Return a later time, often soon after."""
+    """Return a later time, often only a little later."""
     if chance.happens(0.5):
         return at + _moment(chance, SECOND)
     return at + _moment(chance, max(busy - at, SECOND))

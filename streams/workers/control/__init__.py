@@ -2,9 +2,9 @@
 
 ``control`` is the only thread that reads ``catalog`` and ``presence`` of the process's own cluster,
 with the ``consumer``. ``catalog_follower`` builds versions of the catalog, ``heartbeats`` tracks
-the names that are alive; ``catch_up`` waits until a topic is read to its end. Heartbeats are due by
-the ``heartbeat_schedule`` and written by ``heartbeat_writer``. ``remote_clusters`` manages the
-other clusters; a ``remote_watch`` reads the heartbeats of each.
+the names that are alive; ``catch_up`` waits until a topic is read to its end. Heartbeats are due
+according to ``heartbeat_schedule`` and written by ``heartbeat_writer``. ``remote_clusters`` manages
+the other clusters; a ``remote_watch`` reads the heartbeats of each.
 """
 
 from streams.workers.control.control import Control

@@ -33,7 +33,7 @@ class CatalogFollower:
 
     @property
     def error(self) -> str:
-        """Return why the newest version is invalid, if so."""
+        """Return why the newest version is invalid, if it is."""
         return self._state.error
 
     @property

@@ -104,7 +104,7 @@ class Control:
 
     @property
     def error(self) -> str:
-        """Return why the newest version of the catalog is invalid, if so."""
+        """Return why the newest version of the catalog is invalid, if it is."""
         return self._catalog.error
 
     def failures(self) -> Iterator[str]:

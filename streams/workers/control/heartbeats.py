@@ -232,6 +232,6 @@ def appended(message: Message) -> int:
 
 
 def log_skipped(topic: str, offset: int | None, error: Exception) -> None:
-    """Log where a record is that could not be processed, without its content."""
+    """Log the place of a record that could not be processed, without its content."""
     reason = error if isinstance(error, MalformedError) else type(error).__name__
     log.warning("%s: the record at offset %s is skipped: %s", topic, offset, reason)

@@ -1,9 +1,9 @@
 """Kafka's transactions for an endpoint worker: committed, or without any effect.
 
 A transaction always contains the next offsets of ``cmd``, ``in`` and ``ack``, because only these
-offsets fence a predecessor that was declared dead but is alive. A commit that timed out is called
-again, and never treated as an abort. A client that does not return before the commit is replaced;
-the new client has the same name and aborts the open transaction.
+offsets fence a predecessor that was declared dead but is alive. A commit that timed out is
+repeated, and never treated as an abort. A client that does not return before the commit is
+replaced; the new client has the same name and aborts the open transaction.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The fast path for copies that share the decision for their route in a batch.
 
 :meth:`Forwarder.handle` has the same result for every such record, so the route is decided once
-(:meth:`Forwarder.lane`), and each record costs little more than copying it. The same holds for
-acknowledgements, which have their own lanes. All other records are handled one by one: retries with
-a choice of addresses, buffered or dropped copies, and anything unexpected.
+(:meth:`Forwarder.lane`), and forwarding a record costs little more than copying it. The same holds
+for acknowledgements, which have their own lanes. All other records are handled one by one: retries
+with a choice of addresses, buffered or dropped copies, and anything unexpected.
 """
 
 from __future__ import annotations

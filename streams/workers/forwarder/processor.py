@@ -103,7 +103,7 @@ class Processor:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether there is no work before a record arrives."""
+        """Return whether there is no work until a record arrives."""
         return not (
             self._buffered or self._principals.are_asked_for or self._remote_producers.are_used
         )
