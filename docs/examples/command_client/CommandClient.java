@@ -40,7 +40,7 @@ public class CommandClient extends ByteArrayOutputStream {
         var consumer = new KafkaConsumer<>(kafka, new StringDeserializer(), new ByteArrayDeserializer())) {
       consumer.assign(results);
       consumer.seekToEnd(results);
-      consumer.position(results.get(0)); // now, before anything is said
+      consumer.position(results.get(0)); // now, before any command is sent
       String[][] said = {{me, "InitiatorService", "TargetService"}, {me}, {me}, {me}};
       for (int n = 0, kind = 0; n < said.length; n++, kind = Math.min(n, 2)) { // BEGIN, SEND, END, END
         UUID id = UUID.randomUUID();
@@ -49,7 +49,7 @@ public class CommandClient extends ByteArrayOutputStream {
         record.headers().add("sb-command", command(id, kind, said[n]));
         producer.send(record).get();
         for (long number = -1; number < 0; ) for (var answer : consumer.poll(Duration.ofSeconds(1))) {
-          ByteBuffer in = ByteBuffer.wrap(answer.value()).position(10); // behind the schema's prefix
+          ByteBuffer in = ByteBuffer.wrap(answer.value()).position(10); // after the schema's prefix
           if (!me.equals(answer.key()) || !new UUID(in.getLong(), in.getLong()).equals(id)) continue;
           in.get(new byte[(int) number(in)]); // the conversation
           System.out.println(kind + " " + conversation + " " + (number = number(in)));
