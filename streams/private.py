@@ -18,7 +18,7 @@ _FILE = 0o666 if sys.platform == "win32" else 0o600
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and missing parents, for their owner only.
+    """Create a folder and missing parents, accessible only to their owner.
 
     An existing folder keeps its rights, which are its owner's choice.
     """

@@ -1,4 +1,4 @@
-"""Format text for people: wrap lines, count and list things."""
+"""Format human-readable text: wrap lines, count and list things."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ def meant(said: str, known: Iterable[str]) -> str:
 
 
 def percent(share: Fraction) -> str:
-    """Return a share for people: ``33.3 %``."""
+    """Return a share as a percentage: ``33.3 %``."""
     return f"{float(share) * 100:.3g} %"

@@ -55,12 +55,12 @@ class XmlError(ValueError):
 
 
 def is_well_formed(body: bytes) -> bool:
-    """Tell whether a body is one XML document without a document type, not nested too deeply."""
+    """Return whether a body is one XML document without a document type, not nested too deeply."""
     return _is_accepted(body, _Depth())
 
 
 def is_checkable(body: bytes, *, lists: bool, steps: float) -> bool:
-    """Tell whether a body is well-formed and cheap enough to check against a schema.
+    """Return whether a body is well-formed and cheap enough to check against a schema.
 
     ``lists``: whether the schema has list types. ``steps``: the maximum number of a pattern's steps
     per character; 0 without patterns, and infinite if a pattern backtracks.
@@ -108,7 +108,7 @@ class _Depth:
 
 
 class _Scopes(_Depth):
-    """Also rejects namespaces that take long to copy."""
+    """Also rejects namespaces that are expensive to copy."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class _Scopes(_Depth):
 
 
 class _Cost(_Scopes):
-    """Also rejects documents that take long to check against a schema."""
+    """Also rejects documents that are expensive to check against a schema."""
 
     def __init__(self, lists: bool, steps: float) -> None:
         super().__init__()

@@ -18,7 +18,10 @@ _BAD = frozenset({Verdict.DELAY, Verdict.DROP})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question where a message goes next. ``database`` is its home if it was sent from here."""
+    """The question of where a message goes next.
+
+    ``database`` is the message's home if it was sent from here.
+    """
 
     instance: Instance
     database: Database | None

@@ -22,7 +22,7 @@ _VERDICTS = {
 
 
 def explain_text(answer: DecisionAnswer) -> str:
-    """Return a decision for people."""
+    """Return a decision as human-readable text."""
     return "\n".join(_explain_lines(answer)) + "\n"
 
 

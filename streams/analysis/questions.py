@@ -85,7 +85,7 @@ class Questions:
         return survey_flows(self.topology, self.now, senders, targets)
 
     def check(self) -> Report:
-        """Return the findings, the worst first."""
+        """Return the findings, worst first."""
         from streams.analysis.check import check_topology
 
         return check_topology(self.topology, self.now)

@@ -59,13 +59,13 @@ class Look(NamedTuple):
 
     @property
     def time(self) -> str | None:
-        """Return the time in the form ``2026-01-05T09:00:00.123Z``, or None if it is not a date."""
+        """Return the time in the form ``2026-01-05T09:00:00.123Z``, or None if out of range."""
         return time_text(self.at)
 
 
 @lru_cache(1024)
 def time_text(at: int) -> str | None:
-    """Return epoch milliseconds as sortable text, or None for a time that is not a date."""
+    """Return epoch milliseconds as sortable text, or None if they are out of range."""
     if at < 0:
         return None
     try:

@@ -27,9 +27,9 @@ from streams.errors import HoplineError
 INTERRUPTED = 130
 READER_GONE = 141
 _HELP = f"{__name__}.help"
-"""In a context's ``meta``: whether the arguments ask for help."""
+"""Key in a click context's ``meta``: whether the arguments request help."""
 _WORDS = f"{__name__}.words"
-"""In a context's ``meta``: the command line after the command's group."""
+"""Key in a click context's ``meta``: the command line after the command's group."""
 _TRACEBACK = "HOPLINE_TRACEBACK"
 """The variable that lets Python print unexpected errors, with their tracebacks."""
 _LONGEST = 500

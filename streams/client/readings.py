@@ -39,7 +39,7 @@ class Readings:
         self._written: dict[int, float] = {}
 
     def begin(self) -> None:
-        """Reset, and read the topic's current id, because it may have been recreated.
+        """Reset the state, and read the topic's current id: the topic may have been recreated.
 
         Later records belong to this id, even if the name then belongs to another topic.
         """

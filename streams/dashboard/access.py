@@ -57,7 +57,7 @@ class Access:
 
     @property
     def app(self) -> Application:
-        """Return the inner application; NiceGUI looks for it."""
+        """Return the inner application; NiceGUI reads this attribute."""
         return self._inner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -54,7 +54,7 @@ class Span:
 
     @property
     def words(self) -> str:
-        """Return the range as text for people."""
+        """Return the range as human-readable text."""
         if not self.live:
             return between(self.since, self.until)
         count, unit = _parts(self.length)
@@ -101,7 +101,7 @@ def instant_of(text: str) -> int | None:
 
 
 def between(since: int, until: int) -> str:
-    """Format two instants for people, in UTC; the day is shown once if it is the same."""
+    """Format two instants in UTC; the day is shown once if both are on the same day."""
     first, last = (datetime.fromtimestamp(at / 1_000, UTC) for at in (since, until))
     end = last.strftime("%H:%M:%S" if first.date() == last.date() else "%Y-%m-%d %H:%M:%S")
     return f"{first:%Y-%m-%d %H:%M:%S} – {end} UTC"

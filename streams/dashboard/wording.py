@@ -1,4 +1,4 @@
-"""Format figures for people: three digits, with a unit."""
+"""Format figures with three digits and a unit."""
 
 from __future__ import annotations
 

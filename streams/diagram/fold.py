@@ -109,7 +109,7 @@ def _text(group: Sequence[Sight], names: dict[uuid.UUID, str]) -> str:
 
 
 def _runs(numbers: Sequence[int]) -> str:
-    """Return numbers for people: ``0–3, 5``."""
+    """Return numbers as ranges: ``0–3, 5``."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:

@@ -63,7 +63,7 @@ def compare(cluster: Cluster, specs: Iterable[TopicSpec]) -> list[Mismatch]:
 
     Compares existence, partitions, replicas, cleanup policy, timestamp type and retention. A topic
     may have more replicas, and more in sync, than the setting ``replication`` requires, and may
-    keep deletions for longer.
+    keep tombstones for longer.
     """
     wanted = {s.name: s for s in specs}
     admin = cluster.admin()

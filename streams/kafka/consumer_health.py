@@ -39,7 +39,7 @@ class ConsumerHealth:
         *others: Asking,
         paused: Collection[Place] = (),
     ) -> None:
-        """Raise SurroundingsError if this client or one of ``others`` does not work.
+        """Raise SurroundingsError if this client or one of ``others`` has stopped working.
 
         ``is_well`` and ``others`` are as in :class:`LostBrokers`, ``paused`` is as in
         :class:`StalledFetch`.
@@ -54,7 +54,7 @@ class ConsumerHealth:
             )
 
     def finds(self, is_well: bool, consumer: Consumer) -> bool:
-        """Return whether the consumer does not work, for callers that can replace it."""
+        """Return whether the consumer has stopped working, for callers that can replace it."""
         if self._lost_brokers.finds(is_well, consumer):
             return True
         stalled = self._stalled.find(consumer)

@@ -30,7 +30,7 @@ _POLL = 0.1
 
 
 class Verdict(Enum):
-    """The outcomes of a probe, the best first."""
+    """The outcomes of a probe, best first."""
 
     OK = "ok"
     DIFFERS = "differs"

@@ -130,7 +130,7 @@ def _pem(given: Mapping[str, str], name: str) -> str:
         why = error.strerror if isinstance(error, OSError) else "it is not PEM"
         raise UsageError(
             f"{name}.location: {location} cannot be read: {why}.",
-            "Spark's Kafka client needs one file in PEM.",
+            "Spark's Kafka client needs a single PEM file.",
         ) from None
 
 

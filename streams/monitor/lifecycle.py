@@ -35,8 +35,8 @@ COPY = ("removed", "arrived_at", *_STEPS, "topic")
 """A copy that reached an endpoint; ``topic`` is the queue's topic, null if the copy was removed.
 
 ``sent_at`` distinguishes the sender's transmissions, ``left_at`` the passes of one transmission by
-the sender's forwarder, ``first_hop`` the routes of one pass. The order of the fields is the order
-in which copies are chosen for the comparison.
+the sender's forwarder, ``first_hop`` the routes of one pass. If a message has too many copies,
+the order of the fields decides which copies are compared.
 """
 
 _OF_MESSAGE = (

@@ -134,7 +134,7 @@ class Sampler:
 
 
 def samples_of(seen: Seen, waiting: Mapping[str, Iterable[Waiting]], now: int) -> Iterator[Sample]:
-    """Yield the values of a sample, and of dialogs, as rows that begin now."""
+    """Yield the sampled values, and those of waiting dialogs, as rows that begin now."""
     for home in sorted({*seen.homes, *waiting}):
         yield _queue(home, tuple(waiting.get(home, ())), now)
     for (home, role, topic), records in seen.lags.items():

@@ -150,7 +150,7 @@ class Endings:
         )
 
     def _was_shown(self, message: Accepted, receivers: Receivers) -> bool:
-        """Return whether a receiver has enqueued a message, even if its sender does not know.
+        """Return whether a receiver has enqueued a message, even if the sender is unaware of it.
 
         A receiver counts only messages of the side to which it is locked, not those of a rejected
         target.

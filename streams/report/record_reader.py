@@ -52,7 +52,7 @@ from streams.wire.place import TopicPlace
 from streams.wire.records import Headers, demand_size, header_of
 
 DialogPart = tuple[bytes, Part]
-"""A dialog's id, and a part of it."""
+"""A dialog's id, and a part of the dialog."""
 _Latest = OrderedDict[Source, tuple[int, tuple[int, int]]]
 """The offset and the cause of each source's last statement; the latest is last."""
 

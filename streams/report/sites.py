@@ -51,7 +51,7 @@ class Sites:
         return f"{self.pairs.get((instance, database), instance)}/{database}"
 
     def joined(self, other: Sites) -> Sites:
-        """Return the union of both; the clusters of one account have the same prefix."""
+        """Return the union of both objects; all clusters of one audit have the same prefix."""
         return Sites(
             self.prefix,
             {**self.topics, **other.topics},

@@ -58,7 +58,7 @@ class Alarm:
         self._at: int | None = None
 
     def set(self, instant: int) -> None:
-        """Schedule the call, unless it is scheduled earlier."""
+        """Schedule the call, unless it is already scheduled at or before ``instant``."""
         instant = max(instant, self._clock.now)
         if self._at is None or instant < self._at:
             self._at = instant

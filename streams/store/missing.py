@@ -56,7 +56,7 @@ _REMEDIES: Mapping[Whereabouts, str] = {
 
 
 def find_missing(store: Store, now: int, *, limit: int = 1_000) -> tuple[Missing, ...]:
-    """Return the messages that are still missing, the newest first."""
+    """Return the messages that are still missing, newest first."""
     wanted = _missing(sa.select(MISSING)).order_by(MISSING.c.seen_at.desc()).limit(limit)
     rows = store.select(MissingMessage, wanted)
     sides = _sides(store, sorted({row.conversation for row in rows}))

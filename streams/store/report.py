@@ -161,7 +161,7 @@ class Report:
         return tuple(gap for gap in self._store.read(Gap) if gap.missing)
 
     def missing(self, now: int, *, limit: int = 1_000) -> tuple[Missing, ...]:
-        """Return messages that have not arrived, the newest first, with reason and remedy.
+        """Return messages that have not arrived, newest first, with reason and remedy.
 
         ``now``, in epoch milliseconds, determines which dialogs have expired.
         """
@@ -172,7 +172,7 @@ class Report:
         return count_missing(self._store)
 
     def copied(self, *, limit: int = 1_000) -> tuple[CopiedMessage, ...]:
-        """Return messages of which several copies arrived, the latest first."""
+        """Return messages of which several copies arrived, latest first."""
         table = KINDS[CopiedMessage].table
         newest = sa.select(table).order_by(table.c.last_at.desc()).limit(limit)
         return self._store.select(CopiedMessage, newest)

@@ -69,7 +69,7 @@ class Situation:
         return lock_time(self._store, start, end)
 
     def troubles(self, conversation: str | None = None, *, since: int = 0) -> tuple[Trouble, ...]:
-        """Return events with an error that name a dialog, the newest first."""
+        """Return events with an error that name a dialog, newest first."""
         found = sa.select(TROUBLES).where(TROUBLES.c.last_at >= since)
         if conversation is not None:
             found = found.where(TROUBLES.c.conversation == conversation.lower())

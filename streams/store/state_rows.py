@@ -71,7 +71,7 @@ class DialogGone:
 class Trouble:
     """An event with a dialog's error: why the dialog failed (124), or where it is rejected (160).
 
-    ``is_initiator``: for 124, the endpoint's side, otherwise the sender's side.
+    ``is_initiator``: whether the endpoint (124) or the sender (160) is the initiator.
     """
 
     instance: str

@@ -100,7 +100,7 @@ def instance_at(topology: Topology, address: Address, seen_from: str | None = No
 
 
 def directory(topology: Topology) -> Mapping[tuple[str, int], str]:
-    """Return (host, port) > instance for all addresses; computed once."""
+    """Return a mapping from (host, port) to instance for all addresses; computed once."""
     found: dict[tuple[str, int], str] = {}
     instances = tuple(topology.instances.values())
     for instance in instances:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _YOUNG = 200_000
-"""Threshold of new values for a collection; the values of one large batch stay below it."""
+"""Number of new values that triggers a collection; one large batch creates fewer."""
 
 
 _found: list[tuple[int, int, int]] = []

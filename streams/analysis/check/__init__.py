@@ -1,6 +1,6 @@
 """Check a whole topology for errors, TA-01 to TA-47.
 
-A check is a row of :data:`CHECKS`: its code, its subject and the function that finds it.
+A check is a row of :data:`CHECKS`: its code, its subject and the function that yields its findings.
 ``docs/findings.md`` describes each check. The page is generated from the same rows and from the
 topologies in ``tests/findings``, which contain, for each code, one topology with the finding and
 one without it.

@@ -56,7 +56,7 @@ def shown(routes: Iterable[At], path: Sequence[str], **more: Any) -> dict[str, A
 
 
 def routes_on(estate: Estate, hops: Hops) -> tuple[At, ...]:
-    """Return the routes that a path follows, in its order."""
+    """Return the routes that a path follows, in path order."""
     index = routes_of(estate)
     found = (index.behind(state, step) for state, step in hops)
     return tuple(at for at in found if at is not None)

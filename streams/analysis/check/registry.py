@@ -13,7 +13,7 @@ from streams.topology import Finding, Severity
 class Check:
     """One row of the table.
 
-    ``severities``: the severities that its findings can have, the worst first. ``rule``: the
+    ``severities``: the severities that its findings can have, worst first. ``rule``: the
     section of the reference on which the check is based. ``why`` and ``remedy`` are the text of the
     check's page, in whole sentences.
     """

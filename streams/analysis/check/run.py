@@ -18,7 +18,7 @@ _ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All findings, the worst first; findings of one severity by code, then by place.
+    """All findings, worst first; findings of one severity by code, then by place.
 
     ``suppressed``: the findings that a suppression covers; all other counts exclude them.
     """

@@ -1,4 +1,4 @@
-"""A report as text for people, and the page of a check."""
+"""Format a report, and the page of a check, as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _plain(severity: Severity, text: str) -> str:
 
 
 def report_text(report: Report, paint: Paint = _plain, site: str | None = None) -> str:
-    """Return a report for people, the worst first, wrapped to the output width (except long paths).
+    """Return a report as text, worst findings first, wrapped to the output width (except paths).
 
     ``site`` is the address of the documentation site, for a link to the page of each code.
     """

@@ -1,4 +1,4 @@
-"""Diagnoses as text for people: the problem, its cause, and the remedy."""
+"""Format diagnoses as text: the problem, its cause, and the remedy."""
 
 from __future__ import annotations
 

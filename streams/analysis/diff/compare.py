@@ -9,7 +9,7 @@ from streams.analysis.diff.reach import Reach, Target
 
 
 class Change(Enum):
-    """The effect on a flow, the worst first; the values are used in JSON output."""
+    """The effect on a flow, worst first; the values are used in JSON output."""
 
     STOPS = "stops"
     MOVES = "moves"

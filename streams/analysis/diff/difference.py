@@ -72,7 +72,7 @@ class FlowChange:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The result of a comparison: the changed flows, the worst first, and the number of all flows.
+    """The result of a comparison: the changed flows, worst first, and the number of all flows.
 
     ``unreached``: the number of unchanged flows that reach no database in either topology, because
     "unchanged" must not be read as good news.

@@ -21,7 +21,7 @@ _NAMED = 3
 
 
 def survey_text(survey: Survey) -> str:
-    """Return a survey for people, wrapped to the output width unless names are longer."""
+    """Return a survey as text, wrapped to the output width unless names are longer."""
     lines = [summary_line(survey), *_unsettled(survey.unsettled), *_blocks(survey.answers)]
     lines += _points(survey.points(FailurePoint.INSTANCE))
     lines += _unused(survey.unused)

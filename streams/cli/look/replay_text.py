@@ -126,7 +126,7 @@ def _left(rerun: Rerun, progress: Progress, records: int) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a duration for people: ``12 s``, ``3 min``, ``2.5 h``."""
+    """Format a duration: ``12 s``, ``3 min``, ``2.5 h``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"

@@ -1,4 +1,4 @@
-"""A capture's survey for people."""
+"""Format a capture's survey as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The output of ``hopline verify`` for people."""
+"""The human-readable output of ``hopline verify``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hopline demo``: the main job, end to end."""
+"""``hopline demo``: run the main job from end to end."""
 
 from __future__ import annotations
 

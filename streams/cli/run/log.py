@@ -13,7 +13,7 @@ from streams.workers import WORKING
 
 
 class TextFormatter(logging.Formatter):
-    """Write lines for people: control characters of records are escaped."""
+    """Write human-readable lines; control characters from records are escaped."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Return the text before a traceback; further lines of a message are indented."""

@@ -1,1 +1,1 @@
-"""Format records and values for people."""
+"""Format records and values as human-readable text."""

@@ -1,4 +1,4 @@
-"""Refused statements for people: how many by error number, and the first of each."""
+"""Format refused statements: the count for each error number, and the first statement."""
 
 from __future__ import annotations
 

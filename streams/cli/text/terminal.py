@@ -52,7 +52,7 @@ def coloured() -> bool | None:
 
 
 def show(text: str, words: Words | None = None) -> None:
-    """Print text for people: folded to the terminal, with coloured words."""
+    """Print human-readable text, folded to the terminal's width, with coloured words."""
     click.echo(painted(folded(text.removesuffix("\n"), text_width()), words or {}))
 
 

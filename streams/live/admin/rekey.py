@@ -60,7 +60,7 @@ BODIES_AT_ONCE = 500
 
 @dataclass(slots=True)
 class State:
-    """The current content of the partitions of a home's ``dialog``."""
+    """The current content of a home's topic ``dialog``, by partition."""
 
     count: int
     dialogs: list[dict[DialogKey, bytes]] = field(default_factory=list)

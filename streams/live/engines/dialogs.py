@@ -15,7 +15,7 @@ from streams.report.parts import Began, Ended, Kept, Part, Queued, Sent
 BUDGET = 512 << 20
 """Maximum size in bytes of parts in memory: the parts of about half a million records."""
 _PART, _VISIT = 1_000, 200
-"""Bytes of a part, and of a visit of its path, including Python's own objects."""
+"""Estimated bytes per part, and per visit on its path, including Python's own objects."""
 _FILES = 64
 """Number of files into which excess records are split by dialog; one is in memory at a time."""
 

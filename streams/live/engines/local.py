@@ -89,7 +89,7 @@ def _of_message(reader: RecordReader, message: Message, prefix: str) -> Iterator
 
 
 def _digest(topic: str, value: bytes | None, prefix: str) -> bytes:
-    """Return the digest of a body; only messages have one."""
+    """Return the digest of a body; empty for topics other than commands and queues."""
     has_body = topic.startswith((f"{prefix}cmd.", f"{prefix}queue."))
     return digest_of(value or b"") if has_body else b""
 

@@ -45,7 +45,7 @@ class Decided:
 
     @property
     def text(self) -> str:
-        """Return the decision as text for people, with every rule that was tried."""
+        """Return the decision as human-readable text, with every rule that was tried."""
         return explain_text(self.answer)
 
 

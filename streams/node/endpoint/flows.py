@@ -110,7 +110,7 @@ class Flows:
         return flow
 
     def admits(self, dialog: Dialog) -> bool:
-        """Tell whether a dialog transmits a message when it accepts it.
+        """Return whether a dialog transmits a message as soon as it accepts the message.
 
         A flow may be half as full again with such messages as with those that waited: taking turns
         costs more, so steady load that just fills the flow must not cause them.
@@ -146,12 +146,12 @@ class Flows:
         yield from islice((kept for keys in turns for kept in keys if kept is not None), most)
 
     def has_turn(self, now: int) -> bool:
-        """Tell whether any dialog may transmit now."""
+        """Return whether any dialog may transmit now."""
         return any(self.room(flow, now) > 0 for flow in self._wanting.values())
 
     @property
     def waits(self) -> bool:
-        """Tell whether any dialog wants to transmit, now or later."""
+        """Return whether any dialog wants to transmit, now or later."""
         return bool(self._wanting)
 
     # --- committed changes -----------------------------------------------------------------------

@@ -1,8 +1,9 @@
-"""The route requests of one transaction; :mod:`~streams.node.endpoint.route_requests` decides them.
+"""The route requests that one transaction begins, changes or forgets.
 
-A request is an ordinary dialog of the database's system service. Its BEGIN and its single SEND are
-written into ``cmd`` as commands, so that they are accepted, stored and retried like any other
-command. The database itself reads the answers and issues END.
+:mod:`~streams.node.endpoint.route_requests` decides when a route is requested. A request is an
+ordinary dialog of the database's system service. Its BEGIN and its single SEND are written into
+``cmd`` as commands, so that they are accepted, stored and retried like any other command. The
+database itself reads the answers and issues END.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class LinearPattern:
 
 
 class _Blocks(dict[int, int]):
-    """Number the block of each character. ``classes``: the blocks of each set, as RE2's class."""
+    """Map each character to its block. ``classes``: the blocks of each set, as an RE2 class."""
 
     __slots__ = ("_edges", "_numbers", "classes")
 

@@ -104,7 +104,7 @@ class Requests:
             self._ended[request.service] = None
 
     def excess(self, now: int) -> Iterator[str]:
-        """Yield the services of ended requests to be forgotten: those unchanged for longest.
+        """Yield the services of ended requests to be forgotten: those unchanged the longest.
 
         The back-off of these requests is over, so forgetting a request does not change when the
         next request for its service is made.

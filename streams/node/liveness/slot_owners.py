@@ -31,7 +31,7 @@ With 12,000 names, heartbeats have their longest period.
 
 _Name = TypeVar("_Name", bound=Hashable)
 Keeps = Callable[[str], bool]
-"""Tell whether the reader needs a name, so that no number of other names displaces it."""
+"""Returns whether the reader needs a name, so that no number of other names displaces it."""
 
 
 def keeps_none(_: str) -> bool:

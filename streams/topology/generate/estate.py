@@ -36,7 +36,7 @@ _RECENT = 200
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The request for an estate. Raises UsageError if it is impossible."""
+    """The request for an estate. Raises UsageError for impossible numbers."""
 
     instances: int = 500
     routes: int = 5_000

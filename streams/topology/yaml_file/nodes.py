@@ -147,7 +147,7 @@ class Node:
         return "nothing" if self.is_null else f"'{clipped(self.raw.value)}'"
 
     def mapping(self, what: str) -> dict[str, tuple[Node, Node]]:
-        """Return key text > (key node, value node); null counts as an empty mapping."""
+        """Return (key node, value node) by key text; null counts as an empty mapping."""
         if self.is_null:
             return {}
         if not isinstance(self.raw, yaml.MappingNode):

@@ -37,7 +37,7 @@ class Place:
 
     ``own``: the prefix of the role's groups and transactional ids. ``ingress``: the topics to which
     other clusters write at this place, or to which the role itself writes. ``extra`` rows are added
-    to the rows of its kind; ``of`` replaces the kind.
+    to the rows of the kind; ``of``, if set, replaces the definition of the kind.
     """
 
     kind: str

@@ -172,7 +172,7 @@ ROLES: Mapping[str, RoleKind] = {
         ),
     ),
     "verify": RoleKind(
-        "accounts for every message; reads only",
+        "accounts for every message; has read access only",
         (
             _CATALOG,
             *(_topic(kind, On.EVERY, "Read", why) for kind, why in (
@@ -184,7 +184,7 @@ ROLES: Mapping[str, RoleKind] = {
         ),
     ),
     "observer": RoleKind(
-        "tail, query, trace's path, capture and the dashboard's dialogs; reads only",
+        "tail, query, trace's path, capture and the dashboard's dialogs; has read access only",
         (
             _topic("", On.EVERY, "Read", "every topic"),
             _group("", On.EVERY, "Describe", "committed offsets of workers; its own groups"),

@@ -174,7 +174,7 @@ class WorkCommitter:
     # --- one transaction -------------------------------------------------------------------------
 
     def _commit(self, applied: Sequence[Applied], began: float) -> bool:
-        """Commit and merge work that was applied since ``began``; return ``False`` if aborted."""
+        """Commit and merge the work applied since ``began``; return ``False`` if aborted."""
         try:
             ends = self._transactions.commit([one.part for one in applied], self._member)
         except BaseException:

@@ -75,7 +75,7 @@ class LocalProducer:
         self._failed: list[tuple[KafkaError, Message, Source]] = []
 
     def report(self, topic: str, partition: int, offset: int | None = None) -> Report:
-        """Return the delivery callback for a record, or, without an offset, for all of an input."""
+        """Return the delivery callback for an input record, or without ``offset`` for an input."""
         return partial(self._reported, (topic, partition, offset))
 
     def copy(
