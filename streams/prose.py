@@ -69,7 +69,7 @@ def clipped(text: str, most: int = 60) -> str:
 
 
 def meant(said: str, known: Iterable[str]) -> str:
-    """Return "Did you mean" with the nearest known name, or an empty text if none is near."""
+    """Return "Did you mean" with the closest known name, or an empty text if none is close."""
     near = difflib.get_close_matches(said, list(known), n=1)
     return f"Did you mean '{near[0]}'?" if near else ""
 

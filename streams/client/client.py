@@ -141,7 +141,7 @@ class Client(Statements):
         if answer is None:
             raise SurroundingsError(
                 f"{instance} has not answered within {timeout:g} s{answers.trouble}.",
-                f"Does its worker run? (hopline worker endpoint --instance {instance})",
+                f"Is its worker running? (hopline worker endpoint --instance {instance})",
             )
         if answer.number:
             raise StatementError(answer.number, answer.text)
@@ -196,7 +196,7 @@ class Client(Statements):
     def _serve(self) -> None:
         """Process the producer's reports; raise SurroundingsError if it has lost all brokers.
 
-        Another thread looks for lost brokers, because that takes some seconds while Kafka is away.
+        Another thread looks for lost brokers, because that takes some seconds while Kafka is down.
         """
         self._producer.poll(0)
         if self._lost_brokers.is_due(is_well=not len(self._producer)):

@@ -11,7 +11,7 @@ from streams.node import Progress, ReadyQueue, ReadyRow
 from streams.protocol import Message as Frame
 
 READ_AHEAD = 580
-"""Messages of a partition from which the next is chosen; this bounds the offset's metadata."""
+"""Number of messages among which the next of a partition is chosen; bounds offset metadata."""
 READ_AHEAD_BYTES = 32_000_000
 """Bytes that a member reads ahead in all its partitions, plus one message per partition."""
 NOTE = 3_500

@@ -1,6 +1,6 @@
 """Commit offsets within a deadline.
 
-Kafka's client has no deadline for a commit, and waits as long as the group's coordinator is away.
+Kafka's client has no deadline for a commit, and waits as long as the group's coordinator is down.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A running system: start and stop it, query it, and change it."""
+"""Start, stop, query and change a running system."""
 
 from streams.live.cluster_status import CatalogStatus, Lag
 from streams.live.health import Health

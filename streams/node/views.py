@@ -1,9 +1,9 @@
 """The system views over dialogs and routes: rows with SQL Server's column names (reference 7.4).
 
 A row has every documented column; columns without a counterpart in Hopline (keys, principals,
-internal numbers) are ``None``. Additional columns in front state where the row is stored, and
-``service_name`` and ``contract_name`` accompany ids that cannot be joined with any view. Times are
-epoch milliseconds.
+internal numbers) are ``None``. Additional columns at the start of a row state where the row
+is stored, and ``service_name`` and ``contract_name`` accompany ids that cannot be joined with any
+view. Times are epoch milliseconds.
 """
 
 from __future__ import annotations

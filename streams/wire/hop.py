@@ -76,10 +76,10 @@ def edit_at_once(
     spend: bool,
     hide: bool = False,
 ) -> bytes | None:
-    """Edit the header of a copy for the next instance; return ``None`` if this is not simple.
+    """Edit the header of a usual copy for the next instance; return ``None`` for other copies.
 
     ``retries``: the copy may be a retry; ``begun``: sent from this instance, so the first of its
-    next hops must be the preferred one; ``hide``: the path so far is omitted. For any other copy,
+    next hops must be the preferred one; ``hide``: the path so far is omitted. For other copies,
     :class:`Hop` takes several steps.
     """
     if (

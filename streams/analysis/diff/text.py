@@ -113,7 +113,7 @@ def _path_count(before: int, after: int) -> str:
 
 
 def _why(change: FlowChange) -> Iterator[str]:
-    """Yield the new ends of paths, or otherwise the steps that are no longer taken."""
+    """Yield the new ends of paths or, if there are none, the steps that are no longer taken."""
     if change.after.missing is not None:
         yield change.after.missing
         return

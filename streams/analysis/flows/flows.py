@@ -127,7 +127,7 @@ class _Book:
             self.stated |= {(name, hint.to) for name in self._beginners(hint)}
 
     def consider(self, hint: Hint) -> None:
-        """Add a clue; if a stronger clue exists, only use this one to confirm it."""
+        """Add a clue or, if a stronger clue exists, use it only to confirm that clue."""
         settled = self.settled.get(_pair(hint))
         if settled is not None:
             for draft in settled:

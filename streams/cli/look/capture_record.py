@@ -49,7 +49,7 @@ class Order:
 
 
 def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recorded | None]:
-    """Record; return the manifest and the result, None if the capture was complete already."""
+    """Record; return the manifest and the result, None if the capture was already complete."""
     former = _former(order.output)
     if former is not None and former.complete and not order.follow:
         return former, None

@@ -75,6 +75,6 @@ def _show(moved: Moved, timeout: float) -> None:
     else:
         click.echo(
             f"{moved.now} has not reported within {timeout:g} s that it is the principal, and "
-            "other instances send it nothing until then.\nDoes its forwarder run? "
+            "other instances send it nothing until then.\nIs its forwarder running? "
             f"(hopline worker forwarder --instance {moved.now})"
         )

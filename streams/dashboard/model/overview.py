@@ -76,7 +76,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The transmission queues at the end of the time; ``oldest_at`` is in epoch milliseconds."""
+    """The transmission queues at the end of the range; ``oldest_at`` is in epoch milliseconds."""
 
     messages: int
     oldest_at: int | None

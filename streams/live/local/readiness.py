@@ -58,7 +58,7 @@ def ask_workers(
 
 
 def _ask(worker: WorkerProcess, alive: bool, wanted: frozenset[str]) -> WorkerStatus:
-    """Ask a process, which is not ready if it is dead or does not answer in time."""
+    """Query a process; it is not ready if it is dead or does not respond in time."""
     silent = WorkerStatus(worker, alive)
     if not (alive and worker.port):  # another program may use the port of a dead process
         return silent

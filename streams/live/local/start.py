@@ -53,7 +53,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The running system; ``fresh`` is False if the workers were running already and were kept."""
+    """The running system; ``fresh`` is False if the workers were already running and were kept."""
 
     system: System
     deployed: Deployment

@@ -111,7 +111,7 @@ VIEWS: Mapping[str, View] = {
         _nothing,
     ),
 }
-"""All views by name; additional columns in front contain a row's place."""
+"""All views by name; additional columns at the start of a row contain the row's place."""
 
 TIMES = frozenset(
     words("lifetime security_timestamp enqueue_time last_activity_time message_enqueue_time")

@@ -156,7 +156,7 @@ def answering(asked: Parties, broker_id: str) -> Parties:
 def _reject(
     tx: Overlay, message: Message, number: Number, database: str | None = None
 ) -> Machine | None:
-    """Report why no endpoint accepts the message; ``database`` has answered it, unless ``None``."""
+    """Report why no endpoint accepts the message; ``database`` has answered, if any."""
     tx.emit_event(
         EventKind.MESSAGE_UNDELIVERABLE,
         database=database,

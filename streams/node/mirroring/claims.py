@@ -65,7 +65,7 @@ def _is_borne_out(claim: Claim, mirror: Mirror) -> bool:
 
 
 def _asked_for(here: Instance, service: str, broker: str | None) -> Database | None:
-    """Return the database in question, found by its broker id or otherwise by its service."""
+    """Return the database in question, found by its broker id or, without one, by its service."""
     if broker is not None:
         return here.with_broker_id(broker)
     hosts = [d for d in here.databases.values() if service in d.services]

@@ -27,7 +27,7 @@ from streams.simulator.scenario import (
 from streams.topology import Database, Instance
 
 TRIES = 1_500
-"""Maximum number of smaller cases to play."""
+"""Maximum number of smaller cases to run."""
 
 Breaks = Callable[[Case], bool]
 

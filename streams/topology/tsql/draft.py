@@ -32,7 +32,7 @@ _D = TypeVar("_D")
 class Notes:
     """Notes about scripts, in order.
 
-    ``understood`` counts (instance, kind); ``encodings``: that of each script read as found.
+    ``understood`` counts (instance, kind); ``encodings``: the encoding of each as-found script.
     """
 
     findings: list[Finding] = field(default_factory=list)

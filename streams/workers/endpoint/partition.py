@@ -70,7 +70,7 @@ class Work:
 POLL = 0.05
 """Seconds to wait for a record while the partition may have timers that become due."""
 IDLE_POLL = 0.25
-"""Seconds to wait for a record otherwise. A record ends the wait at once."""
+"""Seconds to wait for a record in all other cases. A record ends the wait at once."""
 
 
 @dataclass(slots=True)
@@ -178,7 +178,7 @@ class Partition:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether there is work already, so that no wait is necessary."""
+        """Return whether work is already pending, so that no wait is necessary."""
         return bool(self.pending) or (self.caught_up and self.endpoint.has_turn)
 
     def wait(self, now: int) -> float:
