@@ -98,7 +98,7 @@ class HoplineApp(ConnectedApp):
         self._count_alike()
 
     def _count_alike(self) -> None:
-        """Give tables as many partitions as the queues, to keep rows with their message's group."""
+        """Give tables as many partitions as queues have, so that rows stay with their group."""
         if self._servers and self.counts_alike:
             self.conf.topic_partitions = max(server.partitions for server in self._servers)
 

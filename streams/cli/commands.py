@@ -31,7 +31,7 @@ class Entry:
 
     @property
     def section(self) -> Section:
-        """Return the heading: START, or the one named like the folder of the command's module."""
+        """Return the section: START, or the section of the folder that contains the module."""
         if self.start:
             return Section.START
         folder = self.target.removeprefix("streams.cli.").partition(".")[0]

@@ -40,7 +40,7 @@ class LazyGroup(click.Group):
     """A group whose commands are in a table and imported one at a time."""
 
     def __init__(self, *args: Any, entries: dict[str, Entry] | None = None, **extra: Any) -> None:
-        """Take click's arguments, and the table of commands."""
+        """Accept click's arguments, and the table of commands."""
         super().__init__(*args, **extra)
         self.entries = COMMANDS if entries is None else entries
 

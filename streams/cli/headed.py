@@ -14,7 +14,7 @@ class HeadedCommand(click.Command):
     def __init__(
         self, *args: Any, headings: Mapping[str, Sequence[str]] | None = None, **extra: Any
     ) -> None:
-        """Take click's arguments, and the headings in their order."""
+        """Accept click's arguments, and the headings in display order."""
         super().__init__(*args, **extra)
         self.headings = headings or {}
 

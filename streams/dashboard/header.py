@@ -16,7 +16,7 @@ from streams.dashboard.template import part
 from streams.store import Situation, Store
 
 OLD = 15_000
-"""Age in milliseconds from which figures are shown as old."""
+"""Age in milliseconds at which figures are marked as old."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ class DataDir:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Take a file's lock; yield whether it was free, without waiting."""
+    """Acquire a file's lock without waiting; yield whether the lock was free."""
     with open_private(path, "ab") as file:
         yield _lock(file)
 

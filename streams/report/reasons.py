@@ -53,8 +53,8 @@ class Receivers:
     """The explanations by the places of a dialog's other side, for all messages of a direction.
 
     Any client can name places in events, so a message is compared only with places that have a
-    state. ``deciders`` are the states, up to the first place without a state that is deaf
-    (``None``). ``received`` is the number below which a place has received all messages,
+    state. ``deciders`` are the states up to the first removed endpoint that accepted nothing
+    more (``None``). ``received`` is the number below which a place has received all messages,
     ``acknowledged`` the highest number that a place acknowledged without an endpoint.
     """
 
@@ -103,7 +103,7 @@ class Endings:
     def _deciders(
         self, keys: Iterable[EndpointKey], sides: Mapping[EndpointKey, Side]
     ) -> Iterator[Side | None]:
-        """Yield the states, up to a removed state whose statements show that it was deaf.
+        """Yield the states up to a removed endpoint whose statements show that it accepted no more.
 
         If the sender's EndDialog is in its queue, all earlier messages are in the queue, too.
         """

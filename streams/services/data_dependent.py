@@ -8,7 +8,7 @@ dialog ends, it ends the other.
 The rows of ``resolved_conversations`` connect the two dialogs, with one row for each direction. The
 rows are deleted when both dialogs have ended. A process that crashes between two rows gets the
 message again, and checks the row of the message's own dialog, which is stored and deleted last.
-Messages without a row that are not a dialog's first are ignored, like messages of an ended
+A message without a row is ignored unless it is the first of its dialog, like messages of an ended
 conversation.
 
 Every id follows from the message that caused it, so processing a message again repeats its
@@ -170,7 +170,7 @@ class Redirector:
 
 
 def read_error(body: bytes) -> tuple[int, str]:
-    """Return the code and description of an Error message; code 1 if it is not readable."""
+    """Return the code and description of an Error message; code 1 if the body is unreadable."""
     root = parse_xml(body)
     if root is None:
         return FAILED, ""

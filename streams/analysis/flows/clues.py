@@ -171,7 +171,7 @@ def unsettled(
 ) -> Iterator[tuple[Instance, Database, Evidence, str | None]]:
     """Yield the BEGIN DIALOG statements whose target depends on run-time values.
 
-    The last value is the target, or ``None`` if the target is unknown; otherwise the broker id is
+    The last value is the target if only the broker id is unknown, or ``None`` if the target is
     unknown.
     """
     for instance, database, name, begin in _begins(topology):

@@ -15,7 +15,7 @@ class RenamedOption(click.Option):
     """
 
     def __init__(self, *args: Any, former: str, **extra: Any) -> None:
-        """Take click's arguments, and the former name: ``--group-id``."""
+        """Accept click's arguments, and the former name: ``--group-id``."""
         super().__init__(*args, **extra)
         self.former = former
 

@@ -62,7 +62,7 @@ class SettingOption(click.Option):
     """An option that also reads the settings file."""
 
     def __init__(self, *args: Any, setting: Setting, **extra: Any) -> None:
-        """Take click's arguments, and the setting."""
+        """Accept click's arguments, and the setting."""
         super().__init__(*args, **extra)
         self.setting = setting
 

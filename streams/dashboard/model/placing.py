@@ -34,7 +34,7 @@ class Picture:
 
 
 def place(names: Collection[str], links: Iterable[Pair], begins: Mapping[str, int]) -> Picture:
-    """Place instances; ``begins``: the flows that each instance begins, minus those it answers."""
+    """Place instances; ``begins``: how many flows each instance begins, minus those it answers."""
     near = neighbours(names, links)
     columns = ordered(columns_of(names, near, begins), near)
     if len(names) <= _ROUND and _crowded(columns, near):

@@ -139,7 +139,7 @@ def _system(wish: Wish, bootstrap: str, instances: tuple[str, ...]) -> System:
 
 
 def _fits(folder: UpFolder, before: System, wanted: System) -> bool:
-    """Return whether processes run that serve all instances, and that can be asked."""
+    """Return whether the running processes serve all instances and can be queried."""
     return (
         before.jobs == wanted.jobs
         and before.agents == wanted.agents

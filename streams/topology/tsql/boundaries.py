@@ -43,7 +43,7 @@ def statement_ends(cursor: Cursor) -> bool:
 
 
 def rest_of_statement(cursor: Cursor) -> tuple[str, ...]:
-    """Take all words up to the end of a statement whose details are ignored."""
+    """Consume all words up to the end of a statement whose details are ignored."""
     words: list[str] = []
     depth = 0
     while not batch_ends(cursor):

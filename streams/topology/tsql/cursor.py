@@ -46,7 +46,7 @@ class Cursor:
         return Source(self.file, self.token.line, self.token.column)
 
     def next(self) -> Token:
-        """Take the next token."""
+        """Consume the next token."""
         token = self.token
         if token.kind is not TokenType.END:
             self.at += 1
@@ -66,20 +66,20 @@ class Cursor:
         return all(self.peek(n).upper == word for n, word in enumerate(words))
 
     def accept(self, *words: str) -> bool:
-        """Take these words if they are next."""
+        """Consume these words if they are next."""
         found = self.is_words(*words)
         if found:
             self.at += len(words)
         return found
 
     def expect(self, *words: str) -> None:
-        """Take these words; raise an error if other tokens follow."""
+        """Consume these words; raise an error if other tokens follow."""
         for word in words:
             if not self.accept(word):
                 self.fail(word)
 
     def choice(self, words: Iterable[str]) -> str:
-        """Take one of several words and return it in upper case."""
+        """Consume one of several words and return it in upper case."""
         allowed = tuple(words)
         if self.token.upper not in allowed:
             self.fail(" or ".join(allowed))
@@ -90,19 +90,19 @@ class Cursor:
         return self.token.kind is TokenType.MARK and self.token.text == mark
 
     def accept_mark(self, mark: str) -> bool:
-        """Take a mark if it is next."""
+        """Consume a mark if it is next."""
         found = self.is_mark(mark)
         if found:
             self.at += 1
         return found
 
     def expect_mark(self, mark: str) -> None:
-        """Take a mark."""
+        """Consume a mark."""
         if not self.accept_mark(mark):
             self.fail(f"'{mark}'")
 
     def name(self, what: str) -> str:
-        """Take one name, plain or quoted."""
+        """Consume one name, plain or quoted."""
         token = self.token
         if token.kind is TokenType.QUOTED and token.text:
             return self.next().text
@@ -111,7 +111,7 @@ class Cursor:
         return self.fail(what)
 
     def dotted(self, what: str) -> Name:
-        """Take a name with its prefixes."""
+        """Consume a name with its prefixes."""
         parts = [self.name(what)]
         while self.accept_mark("."):
             # In database..name, the schema is the default.
@@ -119,14 +119,14 @@ class Cursor:
         return tuple(parts)
 
     def names(self, what: str) -> tuple[Name, ...]:
-        """Take names between commas."""
+        """Consume names between commas."""
         found = [self.dotted(what)]
         while self.accept_mark(","):
             found.append(self.dotted(what))
         return tuple(found)
 
     def string(self, what: str) -> str:
-        """Take a string literal."""
+        """Consume a string literal."""
         kinds = (
             (TokenType.STRING, TokenType.QUOTED)
             if self.reading is Reading.AS_FOUND
@@ -138,7 +138,7 @@ class Cursor:
         return self.next().text
 
     def integer(self, what: str) -> int:
-        """Take a whole number, which may have a sign."""
+        """Consume a whole number, which may have a sign."""
         start = self.token
         negative = self.accept_mark("-")
         token = self.token
@@ -148,9 +148,9 @@ class Cursor:
         return int(self.next().text) * (-1 if negative else 1)
 
     def on_off(self) -> bool:
-        """Take ON or OFF."""
+        """Consume ON or OFF."""
         return self.choice(("ON", "OFF")) == "ON"
 
     def authorization(self) -> str | None:
-        """Take AUTHORIZATION and its owner, which matters only for certificates."""
+        """Consume AUTHORIZATION and its owner, which matters only for certificates."""
         return self.dotted("the owner")[-1] if self.accept("AUTHORIZATION") else None

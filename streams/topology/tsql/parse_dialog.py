@@ -46,7 +46,7 @@ def begin_dialog(cursor: Cursor, source: Source) -> Statement:
 
 
 def _value(cursor: Cursor, what: str, unresolved: list[str]) -> str | None:
-    """Take a name or a string; ``None`` for an unknown variable."""
+    """Consume a name or a string; ``None`` for an unknown variable."""
     token = cursor.token
     if token.upper.startswith("@"):
         known = settled((cursor.next(),), cursor.variables)

@@ -180,7 +180,7 @@ _OPTIONS: Mapping[str, Callable[[Cursor], dict[str, Any]]] = {
 
 
 def _words(cursor: Cursor) -> tuple[str, ...]:
-    """Take the words up to the next option; a certificate's name is taken as written."""
+    """Consume the words up to the next option; a certificate's name is taken as written."""
     words: list[str] = []
     while not batch_ends(cursor) and not cursor.is_mark(",") and not cursor.is_mark(")"):
         token = cursor.next()

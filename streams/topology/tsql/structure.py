@@ -13,7 +13,7 @@ _NO_BLOCK = frozenset({"DIALOG", "CONVERSATION", "TRAN", "TRANSACTION", "DISTRIB
 
 
 def structures(cursor: Cursor, blocks: Blocks) -> bool:
-    """Take a keyword that opens or closes a block or a branch; return whether one was taken."""
+    """Consume a keyword that opens or closes a block or a branch; return whether there was one."""
     word = cursor.token.upper
     if word == "BEGIN":
         return _begin(cursor, blocks)

@@ -44,7 +44,7 @@ class _Reader:
         self.depth = 0
 
     def mark(self, mark: str) -> bool:
-        """Take a mark if it is next."""
+        """Consume a mark if it is next."""
         here = self.tokens[self.at] if self.at < len(self.tokens) else None
         found = here is not None and here.is_mark(mark)
         self.at += found
@@ -99,7 +99,7 @@ class _Reader:
         return value
 
     def type_name(self) -> str:
-        """Take a data type, with its length."""
+        """Consume a data type, with its length."""
         self.need(self.at < len(self.tokens))
         name = self.tokens[self.at].upper or self.tokens[self.at].text.upper()
         self.at += 1
@@ -109,7 +109,7 @@ class _Reader:
         return name
 
     def word(self, word: str) -> bool:
-        """Take a word if it is next."""
+        """Consume a word if it is next."""
         found = self.at < len(self.tokens) and self.tokens[self.at].upper == word
         self.at += found
         return found

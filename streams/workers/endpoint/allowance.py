@@ -1,4 +1,4 @@
-"""Limit the size of transactions, so that no transaction takes long even with a large backlog."""
+"""Limit the size of transactions, so that each transaction is short even with a large backlog."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ DIALOG = 2
 LIVELY = 10
 """Records per dialog at which a transaction may have the maximum size."""
 SMALL = 1_000
-"""Records up to which a transaction is never too long only because each belongs to a new dialog.
-"""
+"""Number of records below which many new dialogs do not reduce the limit any further."""
 LEAST = 16
 """However long transactions take, each may have at least this fraction of the maximum. If smaller
-transactions still take long, the cause is not their size, and smaller transactions take more time
+transactions are still slow, the cause is not their size, and smaller transactions take more time
 per record."""
 
 

@@ -209,7 +209,7 @@ class Partition:
         return taken
 
     def put_back(self, messages: Sequence[Message]) -> None:
-        """Put records that did not fit back at the front."""
+        """Return records that did not fit to the front of the queue."""
         self.pending = [*messages, *self.pending]
 
     def give_back(self, work: Work) -> None:

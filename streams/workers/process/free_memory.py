@@ -31,7 +31,7 @@ class FreeMemory:
         self._next = at + EVERY
 
     def give_back(self, at: float) -> bool:
-        """Trim if it is time; return whether memory was trimmed."""
+        """Trim if a trim is due; return whether memory was trimmed."""
         if at < self._next:
             return False
         self._next = at + EVERY
