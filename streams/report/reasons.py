@@ -53,8 +53,8 @@ class Receivers:
     """The explanations by the places of a dialog's other side, for all messages of a direction.
 
     Any client can name places in events, so a message is compared only with places that have a
-    state. ``deciders`` are the states up to the first removed endpoint that accepted nothing
-    more (``None``). ``received`` is the number below which a place has received all messages,
+    state. ``deciders`` are the states up to the first removed endpoint that accepted no more
+    messages (``None``). ``received`` is the number below which a place has received all messages,
     ``acknowledged`` the highest number that a place acknowledged without an endpoint.
     """
 

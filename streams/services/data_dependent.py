@@ -8,8 +8,8 @@ dialog ends, it ends the other.
 The rows of ``resolved_conversations`` connect the two dialogs, with one row for each direction. The
 rows are deleted when both dialogs have ended. A process that crashes between two rows gets the
 message again, and checks the row of the message's own dialog, which is stored and deleted last.
-A message without a row is ignored unless it is the first of its dialog, like messages of an ended
-conversation.
+Messages without a row are ignored, except the first message of a dialog. Messages of an ended
+conversation are ignored, too.
 
 Every id follows from the message that caused it, so processing a message again repeats its
 statements.
