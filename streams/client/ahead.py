@@ -107,6 +107,9 @@ class ReadAhead:
         """
         if self._over is not None:
             raise self._over
+        if self._commits.is_stuck:  # until it ends, any use of the consumer would wait for it
+            text = f"{self.topic}: an earlier commit is still waiting for Kafka."
+            raise SurroundingsError(text, "Receive again later.")
         try:
             paused = [(self.topic, n) for n, p in self.partitions.items() if p.paused]
             self._health.look(bool(self.partitions), self._consumer, paused=paused)

@@ -543,6 +543,8 @@ def test_a_commit_that_does_not_return_is_told_and_a_later_one_commits(
         for _ in range(2):
             with pytest.raises(SurroundingsError, match=r"not committed: no answer within 0\.1 s"):
                 receiver.commit()
+        with pytest.raises(SurroundingsError, match="an earlier commit is still waiting"):
+            receiver.receive(DEADLINE, group=uuid.UUID(int=9))
         hooked.hooks["commit"] = lambda method, **given: method(**given)
         monkeypatch.setattr(commits, "PATIENCE", DEADLINE)
         returns.set()
