@@ -83,7 +83,7 @@ class Turns:
     opens: bool = True
     hurried: set[DialogKey] = field(default_factory=set)
     added: list[Flow] = field(default_factory=list)
-    answered: set[Destination] = field(default_factory=set)
+    answered: dict[Destination, None] = field(default_factory=dict)
 
 
 @dataclass(slots=True, weakref_slot=True)

@@ -159,7 +159,7 @@ class Transaction(Overlay):
             asked = machine.dialog.status == Number.WAITING_FOR_CONFIGURATION
             before, where = len(machine.effects), destination(machine.dialog)
             if machine.acknowledgement(frame):
-                self.turns.answered |= {where, destination(machine.dialog)}
+                self.turns.answered |= {where: None, destination(machine.dialog): None}
             self.planned += len(machine.effects) - before
             if asked and not machine.dialog.status:
                 self.notices.found(database.name, machine.dialog.far_service)
