@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.leftovers import marked
-from tests.running import eventually
+from tests.running import DEADLINE, eventually
 from tests.workers.rig import pause
 
 ROOT = Path(__file__).parent.parent
@@ -96,5 +96,5 @@ def test_stopped_session_leaves_no_process(
     with session(tmp_path, mark) as started:
         assert len(marked(mark)) >= 5  # pytest, two processes, broker, worker
         stop(started)
-        started.wait(60)
+        started.wait(DEADLINE)
         eventually(lambda: not marked(mark) or pause(), "every process has ended")
