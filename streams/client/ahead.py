@@ -100,10 +100,10 @@ class ReadAhead:
         """Read ahead; wait only for the first record, and at most one second.
 
         Raises SurroundingsError if the topic does not exist, if the user is not authorized for it
-        or for the group, or if Kafka does not return the committed offsets. Raises
-        PositionLostError if the offsets are lost, and FencedError if Kafka no longer accepts this
-        member. All errors except a missing topic are permanent: the client reports them once, and
-        would then block forever.
+        or for the group, if Kafka does not return the committed offsets, or if an earlier commit
+        still waits for Kafka. Raises PositionLostError if the offsets are lost, and FencedError if
+        Kafka no longer accepts this member. All errors except a missing topic and a waiting commit
+        are permanent: the client reports them once, and would then block forever.
         """
         if self._over is not None:
             raise self._over
