@@ -16,8 +16,8 @@ CACHE_BYTES = 48 << 20
 """The total size of the caches of all :class:`Fetcher` of a worker."""
 RECORD_BYTES = 1_024
 """The bytes of a record besides its key and value: headers, and Python's objects."""
-_SKIP, _SKIP_BYTES = 2_000, 16 << 20
-"""Records, and bytes of records, that can be skipped in the time of a few new fetches."""
+_SKIP, _SKIP_BYTES = 600, 16 << 20
+"""Records that can be skipped in the time of a new fetch (5 ms), and bytes in that of a few."""
 _AT_ONCE = 500
 """Maximum number of records that one call takes from the client."""
 _LARGE, _SHARE = 128 << 10, 16

@@ -35,7 +35,7 @@ class Parking:
     def has_room(self, fragments: int, window: int) -> bool:
         """Return whether another message may be parked; the first may always be."""
         parked = self.dialog.parked
-        return not self.parks or not parked or len(parked) + fragments <= window
+        return not parked or len(parked) + fragments <= window
 
     def show(self, message: Message, sequence: int, positions: tuple[int, ...]) -> None:
         """Enqueue a message now, or park it until the queue is on again."""

@@ -1013,6 +1013,27 @@ MUTANTS = (
     ),
     # --- rules that are kept elsewhere: by what topics are like, in node and in protocol
     KafkaMutant(
+        "foresee frames for the dialogs as they were before catalog changes",
+        _TRANSACTION,
+        "            dialog = self.dialog(key)  # as it is now",
+        "            dialog = self.endpoint.dialogs.get(key)  # as it is now",
+        "node/test_stored_frames.py",
+    ),
+    KafkaMutant(
+        "foresee frames for the copies of buffered messages",
+        _TRANSACTION,
+        "            if dialog is None or dialog.continues:",
+        "            if dialog is None:",
+        "node/test_stored_frames.py",
+    ),
+    KafkaMutant(
+        "foresee frames for which there is no room",
+        _TRANSACTION,
+        "min(limits.run, limits.window - parked) if parked else limits.run",
+        "limits.run",
+        "node/test_stored_frames.py",
+    ),
+    KafkaMutant(
         "claim the role as the mirror, too",
         _CLAIMS,
         "Claim(broker, mirror.role is Role.PRINCIPAL, mirror.epoch)",

@@ -16,7 +16,7 @@ from streams.node.endpoint.turns import take_turns
 from streams.protocol import Dialog, DialogKey, Limits
 
 from .harness import Net, Node, conversation, topology
-from .places import PAIR, TARGET, A, B
+from .places import PAIR, TARGET, A
 
 SMALL = Limits(window=4, wider=1)
 Frames = list[tuple[int, int]]
@@ -583,34 +583,6 @@ def test_a_full_flow_keeps_the_time_of_its_last_turn() -> None:
     node._apply(tx)
     tx.close()
     assert not tx.turns.added
-
-
-def test_frames_that_close_gaps_are_foreseen_together() -> None:
-    net = sending(5, 4)
-    node = net["ServerB"]
-    net["ServerA"].transact()
-    net["ServerA"].forward()
-    firsts = [e for e in node.txq.entries if e.value.endswith(b"/0")]
-    node.txq.entries[:] = [e for e in node.txq.entries if e not in firsts]
-    net.settle("ServerB")
-    node.txq.entries.extend(firsts)
-    del node.reads[:]
-    net.settle("ServerB")
-    assert [len(positions) for positions in node.reads] == [15]
-    assert delivered(net) == {number: [0, 1, 2, 3] for number in range(5)}
-
-
-def test_what_waited_for_a_queue_is_read_together_and_within_the_limit() -> None:
-    net = sending(6, 4)
-    net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = OFF")
-    net.settle()
-    node = net["ServerB"]
-    net.most = 8
-    del node.reads[:]
-    net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = ON")
-    net.settle()
-    assert [len(positions) for positions in node.reads] == [4] * 6
-    assert delivered(net) == {number: [0, 1, 2, 3] for number in range(6)}
 
 
 @pytest.mark.parametrize("few", [0, 90])

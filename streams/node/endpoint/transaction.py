@@ -117,9 +117,14 @@ class Transaction(Overlay):
             if key is not None:
                 header = message.header
                 arrived.setdefault(key, {})[header.at] = header.fragments
-        needed: list[int] = []
+        limits, needed = self.endpoint.limits, list[int]()
         for key, fragments in arrived.items():
-            needed += self.endpoint.dialogs[key].follow(fragments, self.endpoint.limits.run)
+            dialog = self.dialog(key)  # as it is now, after timers and catalog changes
+            if dialog is None or dialog.continues:  # no message delivers what is next in order
+                continue
+            parked = len(dialog.parked)
+            most = min(limits.run, limits.window - parked) if parked else limits.run
+            needed += dialog.follow(fragments, most - 1)  # one of them has arrived
             if len(needed) >= self.most:
                 break
         self._frames.read(needed)
