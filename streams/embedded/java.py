@@ -12,7 +12,7 @@ from pathlib import Path
 from streams.errors import SurroundingsError
 
 MINIMUM = 17
-"""The oldest Java for a broker of Kafka 4."""
+"""The oldest Java version that runs a Kafka 4 broker."""
 
 _REMEDY = f"Install a JDK or JRE {MINIMUM} or newer and put java on the PATH or set JAVA_HOME."
 _VERSION = re.compile(r'version "(?P<full>(?:1\.)?(?P<major>\d+)[^"]*)"')

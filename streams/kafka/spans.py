@@ -82,7 +82,7 @@ class Spans:
         return 0 if ends is None else sum(ends[p] - self.positions[p] for p in self._open)
 
     def add(self, begins: Offsets) -> None:
-        """Add partitions with their start offsets, for reading without ends."""
+        """Add partitions with their start offsets, for reading without end offsets."""
         self.positions.update(begins)
         self._open |= set(begins)
         self._consumer.incremental_assign([TopicPartition(*p, begins[p]) for p in sorted(begins)])

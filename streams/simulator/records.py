@@ -36,7 +36,7 @@ class TopicRecord:
 
 
 def topic_records(run: Simulation) -> Iterator[TopicRecord]:
-    """Yield the records of all topics of a played run, topic by topic.
+    """Yield the records of all topics of a completed run, topic by topic.
 
     The order of the topics is: ``cmd``, ``out``, ``txq``, ``in``, ``ack`` of each instance; then
     all queues, interleaved, and ``event``.

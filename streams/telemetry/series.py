@@ -24,7 +24,8 @@ Samples = Iterable[tuple[tuple[str, ...], float]]
 class Series:
     """A metric with its samples; a name that ends in ``_total`` is a counter's.
 
-    Labels must have few values, such as roles, instances, topics and error numbers, but never ids.
+    A label has few values: it may be a role, an instance, a topic or an error number, but never an
+    id.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""An option with a better name than before; the former name keeps working, but no help shows it."""
+"""A renamed option: the former name still works, but the help does not show it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from streams.topology import Role
 def receiving_database(
     here: Instance, parties: Parties, conversation: uuid.UUID, *, inside: bool
 ) -> str | None:
-    """Return the database for a dialog's frame without an endpoint (R7.2, U-13)."""
+    """Return the database that gets a frame whose dialog has no endpoint (R7.2, U-13)."""
     home = here.with_broker_id(parties.from_broker) if inside else None
     name = None if home is None else home.name
     return locate(here, parties.to_service, parties.to_broker, name, conversation)

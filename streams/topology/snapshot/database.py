@@ -219,7 +219,7 @@ def grant(
 
 
 def built_in(name: str) -> bool:
-    """Return whether an object is part of the server, which the model has or does not need."""
+    """Return whether the server has an object by default; the model has it or does not need it."""
     return name.startswith((_BUILT_IN, _MSDB_OBJECTS))
 
 

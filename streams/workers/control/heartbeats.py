@@ -1,4 +1,4 @@
-"""Read a cluster's heartbeats: the living names, their slots and ownership claims.
+"""Read a cluster's heartbeats: the live names, their slots and their ownership claims.
 
 One thread reads; any thread may call the queries. A process reads the heartbeats of all names, but
 needs only the heartbeats of a few: its next hops, and its own slots. So a heartbeat is decoded only

@@ -49,9 +49,10 @@ class Assignment:
     """The partitions that one worker owns as a group member; ``owned`` maps their numbers to them.
 
     ``warm`` is state that was read before the assignment. ``young``, set by the caller, contains
-    the offsets at which the records kept for their age begin, if any. ``member`` is the group
-    metadata at the assignment, which is used for commits while the worker owns the partitions. A
-    client that was declared dead may later return an empty member, which Kafka does not fence.
+    the offsets from which records are kept because they are too recent to be trimmed, if any.
+    ``member`` is the group metadata at the assignment, which is used for commits while the worker
+    owns the partitions. A client that was declared dead may later return an empty member, which
+    Kafka does not fence.
     """
 
     def __init__(
