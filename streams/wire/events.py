@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from streams.errors import Event
+from streams.protocol import Header
 from streams.schema import load
+from streams.wire.packing import pack_int, pack_long
 from streams.wire.single_object import Codec
 
 EVENT = Codec("Event")
@@ -15,6 +17,11 @@ _EVENT_DEFAULTS = tuple(field.get("default") for field in load("Event")["fields"
 _EVENT_LONGS = tuple("long" in field["type"] for field in load("Event")["fields"])
 _LARGEST_EVENT, _CLIPPED = 65_536, 1_000
 """Bytes above which an event's texts are truncated, and the remaining characters of each."""
+
+_DIALOG, _NUMBER, _FRAGMENT = map(EVENT.names.index, ("conversation", "sequence", "fragment"))
+_BETWEEN = (0, _DIALOG), (_DIALOG + 1, _NUMBER), (_NUMBER + 2, _FRAGMENT), (_FRAGMENT + 1, None)
+"""The fields between ``conversation``, ``sequence`` with ``message_id``, and ``fragment``."""
+_PARTS = tuple((slice(*between), EVENT.packer(*between)) for between in _BETWEEN)
 
 
 def encode_event(event: Mapping[str, Any]) -> bytes:
@@ -29,6 +36,35 @@ def encode_event(event: Mapping[str, Any]) -> bytes:
     if 0 < len(packed) <= _LARGEST_EVENT:
         return packed
     return EVENT.pack(map(_clipped, map(event.get, EVENT.names, _EVENT_DEFAULTS), _EVENT_LONGS))
+
+
+class SimilarEvents:
+    """Encode events about several messages that have everything else in common with ``event``.
+
+    This takes a quarter of the time of :func:`encode_event`. Raises ValueError for an event that
+    :func:`encode_event` might truncate.
+    """
+
+    def __init__(self, event: Event) -> None:
+        values = [*map(event.get, EVENT.names, _EVENT_DEFAULTS)]
+        parts = [pack(values[part]) for part, pack in _PARTS]
+        if sum(map(len, parts)) > _LARGEST_EVENT // 2:
+            raise ValueError("the event may be too large")
+        self.event, self._parts = event, (EVENT.prefix + parts[0], *parts[1:])
+
+    def encode(self, key: bytes, header: Header) -> bytes:
+        """Encode the event about a message; ``key``: its conversation's id, in 36 characters."""
+        first, to_number, to_fragment, last = self._parts
+        return b"%b\x02H%b%b\x02%b\x02H%b%b\x02%b%b" % (
+            first,
+            key,
+            to_number,
+            pack_long(header.sequence),
+            str(header.message_id).encode(),
+            to_fragment,
+            pack_int(header.fragment),
+            last,
+        )
 
 
 def _clipped(value: Any, is_long: bool) -> Any:

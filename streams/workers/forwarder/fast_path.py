@@ -2,22 +2,26 @@
 
 :meth:`Forwarder.handle` has the same result for every such record, so the route is decided once
 (:meth:`Forwarder.lane`), and forwarding a record costs little more than copying it. The same holds
-for acknowledgements, which have their own lanes. All other records are handled one by one: retries
-with a choice of addresses, buffered or dropped copies, and anything unexpected.
+for acknowledgements, which have their own lanes. Expired copies from outside share the report of
+their drop: after an absence, there are tens of thousands. All other records are handled one by one:
+retries with a choice of addresses, buffered copies, and anything unexpected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from streams.kafka import Headers, Message, headers_of
-from streams.node import Forwarder, Lane, Place, Record
+from streams.node import Forwarder, Lane, Outcome, Place, Record
 from streams.routing import Origin
+from streams.wire import decode_header
+from streams.wire.events import SimilarEvents
 from streams.wire.hop import edit_at_once, instant
-from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
-from streams.workers.forwarder.local_producer import LocalProducer, Report
+from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE, conversation_of
+from streams.workers.forwarder.local_producer import LocalProducer, Report, source_of
 from streams.workers.forwarder.outcome_writer import WriteRemote
 from streams.workers.forwarder.topic_names import TopicNames
 
@@ -28,13 +32,14 @@ class Known:
 
     All frames that an endpoint sends in one transaction share one ``sb-hop``, so most lookups
     succeed. If the lane leads into another cluster, ``remote`` takes a message, its headers and its
-    timestamp.
+    timestamp. ``drops`` has the report of the copies that are dropped with an ``sb-hop``.
     """
 
     lane: Lane
     topic: str
     remote: Callable[[Message, Headers, int], None] | None = None
     hops: dict[bytes | None, bytes | None] = field(default_factory=dict)
+    drops: dict[bytes | None, SimilarEvents] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -60,7 +65,8 @@ class FastPath:
     def __init__(
         self, local_producer: LocalProducer, topics: TopicNames, write_remote: WriteRemote
     ) -> None:
-        self._copy, self._topics, self._write_remote = local_producer.copy, topics, write_remote
+        self._producer, self._copy = local_producer, local_producer.copy
+        self._topics, self._write_remote = topics, write_remote
         self._block = self._since = b""
         self._now = 0
 
@@ -73,10 +79,10 @@ class FastPath:
     def take(
         self, source: Input, message: Message, headers: Headers, report: Report | None = None
     ) -> bool:
-        """Forward a copy whose route has a lane; return whether it was forwarded.
+        """Forward or drop a copy whose route has a lane; return whether this was possible.
 
-        Expired records, records without remaining hops, and retries for which another address may
-        be chosen are left to :meth:`Forwarder.handle`.
+        The first expired record, the first one without remaining hops, and retries for which
+        another address may be chosen are left to :meth:`Forwarder.handle`.
         """
         body = None
         if len(headers) == 3:
@@ -92,7 +98,13 @@ class FastPath:
             return False
         hop = known.hops.get(raw) or self._edited(known, raw)
         if hop is None:
-            return False
+            drop = known.drops.get(raw)
+            if drop is None or body is None:
+                return False
+            conversation_of(key)  # raises MalformedError
+            value = drop.encode(key, decode_header(body[1]))
+            self._producer.emit(source_of(message), key, drop.event, value)
+            return True
         copied: Headers = [(ROUTE, known.lane.route), (HOP, hop)]
         if body is not None:
             copied.insert(1, body)
@@ -119,6 +131,17 @@ class FastPath:
         topic = self._topics.target(catalog, lane.place, to, lane.database)
         lanes[record.route] = Known(lane, topic, remote)
         return True
+
+    def note_drop(self, source: Input, record: Record, outcome: Outcome) -> None:
+        """Note how a message was dropped; others with its ``sb-hop`` are then dropped alike.
+
+        A message from inside is not, because its sender gets a status for each copy.
+        """
+        known, event = source.lanes.get(record.route), outcome.event
+        if known is None or event is None or record.is_ack or source.origin is Origin.INSIDE:
+            return
+        with suppress(ValueError):
+            known.drops[record.hop] = SimilarEvents(event)
 
     def _edited(self, known: Known, raw: bytes | None) -> bytes | None:
         lane = known.lane

@@ -131,10 +131,12 @@ class LocalProducer:
         except KafkaException as error:  # too large: no later attempt would succeed
             self.refused_by_kafka(error.args[0], topic, key, report.args[0])
 
-    def emit(self, source: Source, key: bytes | None, event: Event) -> None:
-        """Write an event."""
+    def emit(
+        self, source: Source, key: bytes | None, event: Event, value: bytes | None = None
+    ) -> None:
+        """Write an event; ``value`` if it was encoded as one of several similar events."""
         self._event_counts.one(event)
-        self.produce(source, self._events, key, encode_event(event))
+        self.produce(source, self._events, key, value or encode_event(event))
 
     @property
     def producer(self) -> Producer:

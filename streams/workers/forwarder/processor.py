@@ -1,9 +1,8 @@
 """Process the records of a forwarder: forward, buffer in memory, or drop.
 
 ``node`` decides (:class:`streams.node.Forwarder`), and ``outcome_writer`` writes. Most records take
-the fast path (:mod:`streams.workers.forwarder.fast_path`), which uses the decision for the first
-record of their route. The forwarder never waits for another cluster; unconfirmed copies are
-buffered.
+the fast path (``fast_path``), which uses the decision for the first record of their route. The
+forwarder never waits for another cluster; unconfirmed copies are buffered.
 """
 
 from __future__ import annotations
@@ -54,9 +53,8 @@ class Lasting:
     @classmethod
     def of(cls, cluster: Cluster, control: Control) -> Lasting:
         """Return the initial state."""
-        return cls(
-            BufferedCopies(control.reachable), RemoteProducers(control.remote, cluster.topics)
-        )
+        remote_producers = RemoteProducers(control.remote, cluster.topics)
+        return cls(BufferedCopies(control.reachable), remote_producers)
 
 
 class Processor:
@@ -222,12 +220,14 @@ class Processor:
     def _outcome(
         self, source: Input, message: Message, headers: Headers, record: Record, now: int
     ) -> Outcome | None:
-        """Return the outcome of a record; None if the lane of its route forwarded it."""
+        """Return the outcome of a record; None if it took the fast path after all."""
         if self._fast_path.find_lane(source, record):
             report = self.local_producer.report(*source_of(message))
             if self._fast_path.take(source, message, headers, report):
                 return None
-        return self._forwarder.handle(record, now)
+        outcome = self._forwarder.handle(record, now)
+        self._fast_path.note_drop(source, record, outcome)
+        return outcome
 
     def _write_remote(
         self, origin: Origin, instance: str, message: Message, headers: Headers, stamp: int
