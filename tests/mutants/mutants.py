@@ -114,7 +114,7 @@ MUTANTS = (
     Mutant(
         "park without end",
         _PARKING,
-        "return not self.parks or not parked or len(parked) + fragments <= window",
+        "return not parked or len(parked) + fragments <= window",
         "return True",
     ),
     Mutant(
