@@ -13,7 +13,7 @@ from streams.kafka import KafkaError, KafkaException, TopicPartition
 from streams.protocol import Limits
 from streams.workers.forwarder.local_producer import LocalProducer
 from streams.workers.forwarder.loop import ForwarderLoop
-from tests.workers.rig import QUICK, Rig, eventually, limit_size, pause
+from tests.workers.rig import QUICK, Hook, Rig, eventually, limit_size, pause
 
 PATIENT = Limits(retries=(60_000,))
 
@@ -24,6 +24,17 @@ class CrashError(Exception):
 
 def crash(*_: Any, **__: Any) -> Any:
     raise CrashError
+
+
+def crash_with(topic: str) -> Hook:
+    """Return a hook that crashes a commit of ``topic``, maybe not the first commit of all."""
+
+    def commit(method: Any, *args: Any, **given: Any) -> Any:
+        if any(offset.topic == topic for offset in given.get("offsets", ())):
+            raise CrashError
+        return method(*args, **given)
+
+    return commit
 
 
 def send(two: Rig, *bodies: bytes) -> Conversation:
@@ -48,7 +59,7 @@ def test_a_crash_before_the_commit_repeats_and_never_loses(
     send(two, *bodies)
     out, txq = two.topics.out("A"), two.topics.txq("B")
     two.until(out, 3)
-    first = two.forwarder("A", hooks={point: crash})
+    first = two.forwarder("A", hooks={point: crash if point == "flush" else crash_with(out)})
     assert isinstance(first.ended(), CrashError)
     two.running.remove(first)
     assert two.committed("forwarder", out) < 0, "it has committed what nobody has confirmed"
