@@ -178,6 +178,13 @@ def test_an_answer_without_end_is_not_read_for_ever(
         assert readiness.get(port, "/readyz") is None
 
 
+def test_an_answer_that_is_too_large_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "LARGEST", 1 << 20)
+    monkeypatch.setattr(readiness, "ANSWER_WITHIN", DEADLINE)
+    with foreign(OK, bytes(4 << 20)) as port:
+        assert readiness.get(port, "/readyz") is None
+
+
 def test_an_answer_that_is_slow_is_not_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte that arrives would extend a limit for single reads."""
     ticks = iter(range(1_000))

@@ -741,6 +741,50 @@ MUTANTS = (
         "request.shutdown(socket.SHUT_RDWR)",
         "workers/test_http.py",
     ),
+    # --- the state of processes
+    KafkaMutant(
+        "ask the port of a dead process",
+        "live/local/readiness.py",
+        "    if not (alive and worker.port):",
+        "    if not worker.port:",
+        "live/test_readiness.py::test_a_dead_process_is_not_asked",
+    ),
+    KafkaMutant(
+        "call an instance ready although its pair is not",
+        "live/local/readiness.py",
+        '        if serves and not any(other.startswith(f"{name}/") for other in waiting)',
+        "        if serves",
+        "live/test_readiness.py::test_an_instance_is_ready_if_its_workers_and_their_process_are",
+    ),
+    KafkaMutant(
+        "call an instance ready although its process is not",
+        "live/local/readiness.py",
+        "    if not (is_ready or waiting):\n        return frozenset()\n",
+        "",
+        "live/test_readiness.py::test_an_instance_is_ready_if_its_workers_and_their_process_are",
+    ),
+    KafkaMutant(
+        "take any answer for that of a worker",
+        "live/local/readiness.py",
+        'status == _OK and body.strip() == b"ok"',
+        "status == _OK",
+        "live/test_readiness.py::test_another_program_that_answers_is_not_ready",
+    ),
+    KafkaMutant(
+        "read an answer of any size",
+        "live/local/readiness.py",
+        " and len(data) <= LARGEST:",
+        ":",
+        "live/test_readiness.py::test_an_answer_that_is_too_large_is_no_answer",
+    ),
+    KafkaMutant(
+        "wait for each part of an answer anew",
+        "live/local/readiness.py",
+        "                connection.settimeout(left)\n",
+        "                connection.settimeout(ANSWER_WITHIN)\n"
+        "                deadline = time.monotonic() + ANSWER_WITHIN\n",
+        "live/test_readiness.py::test_an_answer_that_is_slow_is_not_awaited",
+    ),
     # --- slots, and Kafka's clients
     KafkaMutant(
         "take a client for lost while Kafka returns",
