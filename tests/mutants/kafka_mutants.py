@@ -641,28 +641,28 @@ MUTANTS = (
         "workers/forwarder/fast_path.py",
         " or record.is_ack or source.origin is Origin.INSIDE:",
         " or record.is_ack:",
-        "workers/test_fast_path.py::test_each_copy_from_inside_that_is_dropped_has_a_status",
+        "workers/test_similar_drops.py::test_each_copy_from_inside_that_is_dropped_has_a_status",
     ),
     KafkaMutant(
         "report messages like a dropped acknowledgement",
         "workers/forwarder/fast_path.py",
         " or record.is_ack or source.origin is Origin.INSIDE:",
         " or source.origin is Origin.INSIDE:",
-        "workers/test_fast_path.py::test_a_dropped_acknowledgement_says_nothing_of_messages",
+        "workers/test_similar_drops.py::test_a_dropped_acknowledgement_says_nothing_of_messages",
     ),
     KafkaMutant(
         "drop alike whatever the key is",
         "workers/forwarder/fast_path.py",
         "            conversation_of(key)  # raises MalformedError\n",
         "",
-        "workers/test_fast_path.py::test_a_malformed_key_among_dropped_copies_is_reported",
+        "workers/test_similar_drops.py::test_a_malformed_key_among_dropped_copies_is_reported",
     ),
     KafkaMutant(
         "report all dropped copies with the number of the first",
         "wire/events.py",
         "            pack_long(header.sequence),\n",
         "            pack_long(self.event.get('sequence') or 0),\n",
-        "workers/test_fast_path.py::test_a_drop_is_reported_as_it_would_be_alone",
+        "workers/test_similar_drops.py::test_a_drop_is_reported_as_it_would_be_alone",
     ),
     # --- what fails alone, at an endpoint
     KafkaMutant(
