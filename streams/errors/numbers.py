@@ -192,7 +192,7 @@ _TEXTS: dict[int, str] = {
     9792: "message forwarding is disabled here",
     9794: "the mirroring manager is not ready",
     9795: "the target's broker id is not in this instance",
-    9796: "the route says LOCAL, and this instance has no such service",
+    9796: "the route is LOCAL, but this instance has no such service",
     11201: "the FROM service name is missing",
     11202: "the FROM service name is too long",
     11203: "the FROM broker instance is missing",

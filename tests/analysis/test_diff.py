@@ -260,7 +260,7 @@ def test_flows_that_reach_nothing_before_and_after_are_reported(tmp_path: Path) 
     assert found.same and found.to_json()["summary"]["unreached"] == 1
     assert difference_text(found) == (
         "Nothing changes for the one flow.\n"
-        "It reaches no acknowledging target, before and after; hopline flows explains why.\n"
+        "It reaches no target that acknowledges, before or after; hopline flows explains why.\n"
     )
 
 

@@ -66,7 +66,7 @@ def test_captured_messages_are_counted() -> None:
     assert 9_000 < flow["messages"] < 11_000
     assert answer["capture"]["messages"] == answer["capture"]["judged"] == 20_000
     text = run(*args).stdout
-    assert f"captured messages touched: {flow['messages']:,} of 20,000" in text
+    assert f"captured messages affected: {flow['messages']:,} of 20,000" in text
     assert text.endswith("\nCaptured: 20,000 messages.\n")
 
 

@@ -27,7 +27,7 @@ def _expired_route(case: Case) -> Evidence | None:
     late = [route for route in case.database.routes if _would_match(case, route)]
     if not late:
         return None
-    return tuple(placed(f"route {r.name} would match and has expired", r.source) for r in late)
+    return tuple(placed(f"route {r.name} would match, but has expired", r.source) for r in late)
 
 
 def _would_match(case: Case, route: Route) -> bool:
@@ -49,7 +49,9 @@ def _near_name(case: Case) -> str | None:
     for route in case.database.routes:
         name = route.service
         if name is not None and name != wanted and name.strip().casefold() == wanted.casefold():
-            return placed(f"route {route.name} names '{name}': names match exactly", route.source)
+            return placed(
+                f"route {route.name} names '{name}': names must match exactly", route.source
+            )
     return None
 
 

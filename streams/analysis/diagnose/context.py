@@ -24,7 +24,7 @@ def _status(case: Case) -> Iterator[str]:
         yield f'"{case.status.text}"'
     else:
         number = case.status.number
-        yield f"transmission_status says {number}: {meaning(number)}"
+        yield f"transmission_status reports {number}: {meaning(number)}"
         yield f'"{case.status.text}"'
 
 
@@ -36,7 +36,7 @@ def _copies(case: Case) -> Iterator[str]:
             own = copy.initiator is case.initiator
             if copy.conversation == case.endpoint.conversation and own:
                 waits = f"a copy waits at {live.name} for {copy.next_hop or 'its next hop'}"
-                spent = f"{copy.time_consumed or 0} of {copy.time_to_live or 0} s are over"
+                spent = f"{copy.time_consumed or 0} of {copy.time_to_live or 0} s have elapsed"
                 left = counted(copy.hops_remaining or 0, "hop")
                 yield placed(f"{waits}: {spent}, {left} left", copy.source)
 

@@ -69,7 +69,7 @@ def _error(side: Side) -> Evidence | None:
     if side.endpoint.state is not DialogState.ERROR:
         return None
     error = "state ER: an Error message waits in the queue"
-    waits = f"{side.pending} of the first one's messages wait in the transmission queue"
+    waits = f"{side.pending} of the first dialog's messages wait in the transmission queue"
     return (error, waits) if side.pending else (error,)
 
 
@@ -78,7 +78,7 @@ def _unpurged(side: Side) -> Evidence | None:
     due = secured is not None and side.taken_at is not None and side.taken_at - secured > LONG
     if side.endpoint.state is not DialogState.CLOSED or not due:
         return None
-    return ("state CD: closed, kept for half an hour against replays, and still not removed",)
+    return ("state CD: closed, kept for half an hour against replays, but still not removed",)
 
 
 def _gone(side: Side) -> Evidence | None:
@@ -141,7 +141,7 @@ CAUSES: tuple[Cause[Side], ...] = (
         "gone for good, END CONVERSATION ... WITH CLEANUP.",
         _in_state(
             DialogState.DISCONNECTED_OUTBOUND,
-            "state DO: this side has ended, and the other has not acknowledged it",
+            "state DO: this side has ended, but the other has not acknowledged it",
         ),
     ),
     _leak(
@@ -153,9 +153,10 @@ CAUSES: tuple[Cause[Side], ...] = (
     _leak(
         "never-used", "Dialogs without any message",
         "reference 4.7",
-        "BEGIN DIALOG only if a SEND follows in its transaction; END CONVERSATION for these.",
+        "BEGIN DIALOG only if a SEND follows in the same transaction; END CONVERSATION for "
+        "existing ones.",
         _in_state(
-            DialogState.STARTED_OUTBOUND, "state SO: begun, and no message was sent"
+            DialogState.STARTED_OUTBOUND, "state SO: begun, but no message was sent"
         ),
     ),
     _leak(

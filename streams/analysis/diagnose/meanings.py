@@ -58,7 +58,7 @@ _MEANINGS: Mapping[int, str] = {
     28036: "the handshake failed: the endpoint's certificate was not found",
     28037: "the handshake failed: the certificate's private key cannot be used",
     28038: "the handshake failed: its verification failed",
-    28045: "the handshake failed: the certificate in master is another one",
+    28045: "the handshake failed: the certificate differs from that in master",
     28047: "a login attempt failed",
     28048: "a user's login attempt failed",
     28050: "the dialog's session keys need the database master key",

@@ -20,7 +20,7 @@ def status_of(case: Case, numbers: tuple[int, ...]) -> Evidence | None:
     if case.status.number not in numbers:
         return None
     number = case.status.number
-    return (f"transmission_status says {number}: {meaning(number)}", f'"{case.status.text}"')
+    return (f"transmission_status reports {number}: {meaning(number)}", f'"{case.status.text}"')
 
 
 # --- The database and the dialog -----------------------------------------------------------------
@@ -59,7 +59,9 @@ def _expired(case: Case) -> Evidence | None:
     taken = case.live.taken_at
     if endpoint is None or endpoint.expires is None or taken is None or endpoint.expires > taken:
         return None
-    return (placed("the dialog's lifetime was over when the snapshot was taken", endpoint.source),)
+    return (
+        placed("the dialog's lifetime had expired at the time of the snapshot", endpoint.source),
+    )
 
 
 CAUSES: tuple[Cause[Case], ...] = (
@@ -93,7 +95,8 @@ CAUSES: tuple[Cause[Case], ...] = (
         "peer-ended", Stage.DIALOG, "The other side has ended the dialog",
         (9779,), "reference 4.7, 4.8",
         "The message will never be sent. Let the application RECEIVE the EndDialog message and END "
-        "CONVERSATION, which removes the rows. Let the side that sends last end first.",
+        "CONVERSATION, which removes the rows. Let the side that sends last end the dialog "
+        "first.",
         _ended,
     ),
     Cause(

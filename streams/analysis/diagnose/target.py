@@ -91,7 +91,7 @@ def _no_return_path(case: Case) -> Evidence | None:
 def _obstacle_gone(case: Case) -> Evidence | None:
     if case.status.number not in _CLASSIFIED or case.failure is not None:
         return None
-    return (f"transmission_status says {case.status.number}, and {case.decided}",)
+    return (f"transmission_status reports {case.status.number}, but {case.decided}",)
 
 
 def _beyond(case: Case) -> Evidence | None:
@@ -149,10 +149,11 @@ CAUSES: tuple[Cause[Case], ...] = (
         _no_return_path,
     ),
     by_status(
-        "target-unreachable", Stage.ACCEPTANCE, "The far side does not answer or accept",
+        "target-unreachable", Stage.ACCEPTANCE,
+        "The far side does not answer, or rejects the message",
         (9753,), "reference 4.6",
-        "The snapshot shows no problem on this side. Take one of the far instance too, or watch "
-        "Broker:Message Undeliverable there.",
+        "The snapshot shows no problem on this side. Take a snapshot of the far instance too, "
+        "or watch Broker:Message Undeliverable there.",
     ),
     Cause(
         "obstacle-gone", Stage.WAITING, "The cause in transmission_status no longer exists",

@@ -71,7 +71,9 @@ def _clash(one: Endpoint, other: Endpoint) -> str | None:
         return None
     if set(one.algorithms) & set(other.algorithms):
         return None
-    return f"{' '.join(one.algorithms)} and {' '.join(other.algorithms)} have nothing in common"
+    return (
+        f"{' '.join(one.algorithms)} and {' '.join(other.algorithms)} have no algorithm in common"
+    )
 
 
 # --- On the path ---------------------------------------------------------------------------------
@@ -191,8 +193,9 @@ CAUSES: tuple[Cause[Case], ...] = (
     by_status(
         "connection-lost", Stage.TRANSPORT, "The connection was lost",
         (9755, 9757, 9759), "reference 4.6",
-        "10054: the other side closed it, usually because of its security or encryption settings: "
-        "read its error log at that time. The port may also belong to something else.",
+        "10054: the other side closed the connection, usually because of its security or "
+        "encryption settings: "
+        "read its error log at that time. The port may also belong to another program.",
     ),
     Cause(
         "forwarding-off", Stage.FORWARDING, "An instance on the path does not forward",

@@ -54,7 +54,7 @@ def _summary(difference: Difference) -> str:
 def _unreached(difference: Difference) -> str:
     count = difference.unreached
     who = "It reaches" if difference.judged == 1 else f"{count} of them reach{'es' * (count == 1)}"
-    return f"{who} no acknowledging target, before and after; hopline flows explains why."
+    return f"{who} no target that acknowledges, before or after; hopline flows explains why."
 
 
 def _differ(count: int) -> str:
@@ -150,6 +150,6 @@ def _leg(leg: str) -> str:
 
 def _messages(touched: Touched) -> str:
     if not touched.count:
-        return f"none of its {touched.messages:,} captured messages is touched"
+        return f"none of its {touched.messages:,} captured messages is affected"
     parts = ", ".join(f"{n:,} {_DOES[c][n > 1]}" for c, n in touched.changed.items())
-    return f"captured messages touched: {touched.count:,} of {touched.messages:,} ({parts})"
+    return f"captured messages affected: {touched.count:,} of {touched.messages:,} ({parts})"

@@ -267,7 +267,7 @@ def test_a_route_name_that_differs_in_case_is_evidence(tmp_path: Path) -> None:
         {"name": "R", "route_id": 1, "remote_service_name": "targetservice", "address": "LOCAL"}
     ))  # fmt: skip
     [one] = diagnosed(tmp_path, *changes).found
-    assert any("names match exactly" in sentence for sentence in one.evidence)
+    assert any("names must match exactly" in sentence for sentence in one.evidence)
 
 
 def test_one_address_of_two_is_no_obstacle(tmp_path: Path) -> None:

@@ -135,4 +135,4 @@ def test_messages_of_a_dialog_in_error_are_reported_with_it(tmp_path: Path) -> N
     assert [(d.cause.code, d.count) for d in diagnoses.found] == [
         ("dialog-in-error", 2), ("endpoints-in-error", 1)
     ]  # fmt: skip
-    assert "2 of the first one's messages" in diagnoses.found[1].evidence[1]
+    assert "2 of the first dialog's messages" in diagnoses.found[1].evidence[1]
