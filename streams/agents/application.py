@@ -92,7 +92,7 @@ class HoplineApp(ConnectedApp):
             if topics.count(topic) > 1:
                 raise UsageError(
                     f"Two agents read the queue {topic}.",
-                    "Give one agent all services of the queue.",
+                    "Give all services of the queue to one agent.",
                 )
         consumer_of(self).queues.update(topics)
         self._count_alike()
@@ -160,8 +160,7 @@ def hopline_app(
     if options.get("processing_guarantee") not in (None, "at_least_once"):
         raise UsageError(
             "Faust's exactly_once fails on rebalance.",
-            "Leave processing_guarantee out; statements of an agent take effect exactly once "
-            "without it.",
+            "Omit processing_guarantee; an agent's statements take effect exactly once without it.",
         )
     servers = bootstrap or _setting("bootstrap")
     known = _properties() if properties is None else properties

@@ -38,7 +38,7 @@ class Producer(aiokafka.Producer):
             await self.wait_many(tuple(self._soon))
         for error in (fut.exception() for fut in self._soon if fut.done()):
             raise NotConfirmedError(
-                f"Kafka did not accept a row of a table: {error}.",
+                f"Kafka did not accept a change to a table: {error}.",
                 "Its message is redelivered at the next start.",
             )
         return not self._soon

@@ -73,5 +73,5 @@ def _demand(database: Database, services: tuple[str, ...], contract: str) -> Non
         if contract not in accepted:
             said = ", ".join(accepted) or "none, because it only begins dialogs"
             raise UsageError(
-                f"{name} does not accept the contract {contract}.", f"It does: {said}."
+                f"{name} does not accept the contract {contract}.", f"It accepts: {said}."
             )

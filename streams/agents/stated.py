@@ -93,6 +93,6 @@ def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:
     if isinstance(apps, Sequence) and apps and all(isinstance(a, HoplineApp) for a in apps):
         return list(apps)
     raise agent.runs.error(
-        f"{agent.runs.text} is neither an application of hopline_app nor a list of them.",
+        f"{agent.runs.text} is neither the result of hopline_app(...) nor a list of such results.",
         "Write app = hopline_app(...) there.",
     )

@@ -100,7 +100,7 @@ class Beginning:
     def _forgotten(self, reading: Reading) -> PositionLostError:
         return PositionLostError(
             f"{self._topic}/{reading.partition}: the group {self._group} has received from this "
-            f"queue, and Kafka has lost its committed offsets. By {reading.when} it had received "
+            f"queue, but Kafka has lost its committed offsets. By {reading.when} it had received "
             f"everything below {reading.position}, and may have received more.",
             _REMEDY.format(f"{reading.partition}:{reading.position}"),
         )

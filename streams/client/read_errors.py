@@ -34,7 +34,7 @@ def permanent(topic: str, error: KafkaError) -> HoplineError | None:
     if is_fatal(error):
         return FencedError(
             f"{topic}: this member was removed from the group: {error.str()}.",
-            "Another process has its name, or it has not polled for too long. Create a new "
-            "reader. Uncommitted messages are redelivered.",
+            "Another process uses the member's name, or the member has not polled for too long. "
+            "Create a new reader. Uncommitted messages are redelivered.",
         )
     return None

@@ -76,7 +76,7 @@ class Statements(ABC):
         """
         if related is not None:
             raise UsageError(
-                "Only a Client begins a dialog that is related to another one.",
+                "Only a Client can begin a dialog that is related to another one.",
                 "Give the conversation group: group=.",
             )
         return wanted or uuid.uuid4()

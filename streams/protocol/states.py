@@ -51,7 +51,7 @@ class Input(Enum):
     PEER_ERROR = "Error received"
     LAST_ACKNOWLEDGED = "the peer has acknowledged our EndDialog or Error"
     EXPIRED = "the lifetime has expired"
-    REFUSED = "a message of the peer breaks the contract or fails its validation"
+    REFUSED = "a message from the peer violates the contract or fails its validation"
     BROKER_ERROR = "the database was set to end its conversations with an error"
 
 

@@ -195,7 +195,7 @@ def _name(classify: Classifier, body: bytes, own: str) -> str | None:
 
 
 def _refusal(command_id: uuid.UUID, handle: Handle) -> End:
-    return End(command_id, handle, FAILED, "the message names no service to route it to")
+    return End(command_id, handle, FAILED, "the message does not name its target service")
 
 
 def _id(broker_id: str, message: Incoming, what: str) -> uuid.UUID:

@@ -67,7 +67,7 @@ def test_an_error_is_wrapped(bench: Bench) -> None:
 def test_who_names_no_service_is_refused(bench: Bench) -> None:
     dialog = bench.order(b"<message/>")
     [(kind, body)] = bench.came(CLIENT, "ClientQueue", 1, {str(dialog.id)})[str(dialog.id)]
-    assert kind == ERROR and "<Code>1</Code>" in body and "names no service" in body
+    assert kind == ERROR and "<Code>1</Code>" in body and "does not name its target service" in body
 
 
 @shows("EX-72")

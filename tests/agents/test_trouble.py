@@ -111,7 +111,10 @@ def test_a_row_that_kafka_does_not_take_stops_the_application(system: System) ->
     with system.client() as client:
         app = remembering()
         changelog = f"{app.conf.id}-rows-changelog"
-        with pytest.raises(NotConfirmedError, match="did not accept a row"), serving(app) as thread:
+        with (
+            pytest.raises(NotConfirmedError, match="did not accept a change"),
+            serving(app) as thread,
+        ):
             configure(system.cluster, changelog, {"max.message.bytes": "50"})
             dialog = order(client, b"one")
             thread.join()
