@@ -39,7 +39,7 @@ class Entry:
 
 
 COMMANDS: dict[str, Entry] = {
-    "demo": Entry("streams.cli.run.demo:demo", "Run the main job on this machine.", start=True),
+    "demo": Entry("streams.cli.run.demo:demo", "Run a demonstration on this machine.", start=True),
     "import": Entry(
         "streams.cli.ask.import_:import_", "Convert T-SQL scripts into a topology.", start=True
     ),
@@ -72,7 +72,7 @@ COMMANDS: dict[str, Entry] = {
     "begin": Entry("streams.cli.dialogs.dialog:begin", "BEGIN DIALOG."),
     "send": Entry("streams.cli.dialogs.dialog:send", "SEND ON CONVERSATION."),
     "traffic": Entry("streams.cli.dialogs.traffic:traffic", "Generate open-loop load."),
-    "receive": Entry("streams.cli.dialogs.receive:receive", "RECEIVE messages of a queue."),
+    "receive": Entry("streams.cli.dialogs.receive:receive", "RECEIVE messages from a queue."),
     "end": Entry("streams.cli.dialogs.dialog:end", "END CONVERSATION."),
     "timer": Entry("streams.cli.dialogs.dialog:timer", "BEGIN CONVERSATION TIMER."),
     "move": Entry("streams.cli.dialogs.dialog:move", "MOVE CONVERSATION to another group."),

@@ -1,6 +1,6 @@
 """The group behind ``hopline``: load commands on demand, and report every failure.
 
-Exit codes: 0: fine; 1: the answer is bad news; 2: incorrect usage or unreadable input; 3: the
+Exit codes: 0: fine; 1: the result is negative; 2: incorrect usage or unreadable input; 3: the
 environment is missing or broken, or an unexpected error; 130: interrupted; 141: the reader of our
 output has closed it.
 """
@@ -151,7 +151,7 @@ def _worded(ctx: click.Context) -> Iterator[None]:
     except (KeyboardInterrupt, click.Abort):
         ctx.exit(INTERRUPTED)
     except click.ClickException as error:
-        # click uses 1 for some errors, but here 1 means bad news
+        # click uses 1 for some errors, but here 1 means a negative result
         error.exit_code = HoplineError.exit_code
         raise
     except BrokenPipeError:
@@ -247,6 +247,6 @@ def version() -> str:
 def main() -> None:
     """Service Broker's dialogs and routes as a Kafka stream processor.
 
-    Where will a message go, and why? Explain it before it is sent, follow it on its path,
-    verify it afterwards.
+    Explain where a message will go before it is sent, follow it on its path, and verify its
+    delivery afterwards.
     """

@@ -104,7 +104,7 @@ def test_another_file_is_distinguished_from_a_missing_one(folder: Path) -> None:
 
 
 def test_fail_on_a_milder_severity(folder: Path) -> None:
-    """A warning is bad news only where it is asked for."""
+    """A warning is a negative result only where it is asked for."""
     suppress(folder, "- {code: TA-20, reason: known}\n- {code: TA-99, reason: superfluous}")
     assert answer(folder)["summary"]["warning"] > 0
     assert run(folder).exit_code == 0

@@ -300,7 +300,7 @@ def test_a_refused_statement_ends_with_its_number(
             ("move", "--at", A, "--conversation", uuid.uuid4()),
             "Missing option '--conversation-group'",
         ),
-        ((*RECEIVE, "--next-group", "--limit", 1), "--next-group excludes"),
+        ((*RECEIVE, "--next-group", "--limit", 1), "--next-group cannot be combined"),
         ((*RECEIVE, "--target"), "--target needs --conversation"),
         (
             (*RECEIVE, "--conversation", uuid.uuid4(), "--conversation-group", uuid.uuid4()),

@@ -27,7 +27,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def test_import_and_ask(script: Path, tmp_path: Path) -> None:
-    """What was imported can be explained; skipped statements alone are no bad news."""
+    """What was imported can be explained; skipped statements alone are no negative result."""
     output = tmp_path / "net"
     done = hopline("import", f"ServerX={script}", "--output", output)
     assert done.exit_code == 0 and "shop.sql read as utf-16" in done.stdout

@@ -271,7 +271,7 @@ def test_a_dry_run_without_a_topology_needs_the_cluster(tmp_path: Path) -> None:
         (["--rate", "0/s"], "is not a valid rate"),
         (["--rate", "5", "--asap"], "cannot be combined"),
         (["--loop", "0"], "range"),
-        (["--loop", "2", "--keep-conversations"], "needs new conversations"),
+        (["--loop", "2", "--keep-conversations"], "--loop and --keep-conversations"),
         (["--job", "a b"], "not a valid job name"),
     ],
 )

@@ -89,7 +89,7 @@ def test_wrong_use_is_reported(
 def test_an_exploration_has_neither(tmp_path: Path) -> None:
     done = hopline("simulate", "--explore", "1", "--capture", tmp_path / "a.avro")
     assert done.exit_code == 2
-    assert "--explore excludes --diagram and --capture" in done.stderr
+    assert "--explore cannot be combined with --diagram or --capture" in done.stderr
 
 
 # --- the capture ---------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ def test_wrong_use_is_reported_before_anything_starts(arguments: list[str], mess
     ("options", "engine"), [((), "local"), (("--engine", "spark", "--master", "local[2]"), "spark")]
 )
 def test_verify_from_a_terminal(tmp_path: Path, options: tuple[str, ...], engine: str) -> None:
-    """A capture of all topics without one message of a queue: bad news, and JSON all the same."""
+    """A capture of all topics without one message of a queue: a negative result, and JSON."""
     whole = CaptureReader(capture(tmp_path / "whole.avro", 1, 200))
     with CaptureWriter(tmp_path / "spoiled.avro", whole.metadata) as writer:
         queued = [n for n, r in enumerate(whole) if ".queue." in r.topic]

@@ -44,7 +44,7 @@ def test_a_system_is_started_used_started_again_and_stopped(here: Path) -> None:
         client.begin("ServerA", "DatabaseA", "InitiatorService", "TargetService", wait=True)
 
     again = invoke("up", "two_brokers", "--port", "0")
-    assert (again.exit_code, "ran already" in again.stdout) == (0, True)
+    assert (again.exit_code, "was already running" in again.stdout) == (0, True)
     assert {w["pid"] for w in status()["workers"]} == {w["pid"] for w in shown["workers"]}
     text = invoke("status").stdout
     assert text.startswith(f"running: two_brokers at {shown['bootstrap']}, prefix ssb.")
@@ -55,7 +55,7 @@ def test_a_system_is_started_used_started_again_and_stopped(here: Path) -> None:
     assert json.loads(ended.stdout) == {"workers": True, "broker": True}
     assert all(gone(w["pid"]) for w in shown["workers"])
     assert gone(shown["broker"]["pid"])
-    assert invoke("down").stdout == f"Nothing of {here / '.hopline' / 'up'} runs.\n"
+    assert invoke("down").stdout == f"No process of {here / '.hopline' / 'up'} is running.\n"
 
 
 @pytest.mark.long
@@ -117,7 +117,7 @@ def test_another_topology_is_applied_and_gets_workers_that_serve_it(
 
     other = invoke("up", "two_brokers", "--bootstrap", kafka, "--prefix", f"{unique}x.")
     assert other.exit_code == 2
-    assert f"already runs at {kafka} with the prefix {unique}." in other.stderr
+    assert f"is already running at {kafka} with prefix {unique}." in other.stderr
 
 
 @pytest.mark.long
@@ -169,7 +169,7 @@ def test_lag_is_what_no_worker_has_passed(here: Path, kafka: str, unique: str) -
         (("up", "nowhere"), 2, "no folder or shipped topology 'nowhere'"),
         (("up", "broken"), 2, "SERVICE_NAME"),
         (("status",), 1, "stopped: `hopline up TOPOLOGY` starts a system in"),
-        (("down",), 0, "Nothing of"),
+        (("down",), 0, "No process of"),
         (("up", "two_brokers", "--bootstrap", "127.0.0.1:1", "--timeout", "1"), 3, "(gave up"),
     ],
 )

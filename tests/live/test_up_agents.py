@@ -69,7 +69,7 @@ def test_what_a_topology_states_is_run_shown_and_ended(here: Path, kafka: str, u
     assert status()["agents"][0]["restarts"] == 1
 
     again = invoke("up", FOLDER, *where)
-    assert (again.exit_code, "ran already" in again.stdout) == (0, True), again.stderr
+    assert (again.exit_code, "was already running" in again.stdout) == (0, True), again.stderr
     pids = [a["pid"] for a in status()["agents"]]
     assert invoke("down").exit_code == 0
     assert all(gone(pid) for pid in pids)

@@ -73,7 +73,7 @@ def test_two_clusters_are_started_used_mended_and_stopped(here: Path) -> None:
     dialog = order(shown["buyer"], b"first")
     assert supplied(shown["seller"], 1) == [b"first"]
 
-    assert up().count("ran already") == 2
+    assert up().count("was already running") == 2
     assert pids(clusters()) == pids(shown)
     seen = invoke("status")
     assert seen.exit_code == 0
@@ -102,4 +102,4 @@ def test_two_clusters_are_started_used_mended_and_stopped(here: Path) -> None:
         assert all(gone(w["pid"]) for w in part["workers"])
         assert gone(part["broker"]["pid"]) and gone(part["keeper"]["pid"])
     assert invoke("status").stdout.startswith("stopped: ")
-    assert invoke("down").stdout == f"Nothing of {here / '.hopline' / 'up'} runs.\n"
+    assert invoke("down").stdout == f"No process of {here / '.hopline' / 'up'} is running.\n"

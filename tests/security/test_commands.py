@@ -141,7 +141,7 @@ def test_what_an_observer_has_recorded_is_replayed(system: Guarded, tmp_path: Pa
     assert taken.code == 0, taken.stderr
     words = ("replay", "friday", "--asap", "--new-conversations", "--job", "again")
     done = as_user(system, "replay", tmp_path, *words, "--settle", "2")
-    # Of the dialog that was trimmed there is no whole one to say again, and that is bad news.
+    # Of the dialog that was trimmed there is no whole one to say again, and the result is negative.
     assert done.code in (0, 1), done.stderr
     assert "commands delivered" in done.stdout
     for user in ("observer", "replay"):

@@ -261,7 +261,7 @@ def test_a_record_of_a_reader_says_what_it_has_received() -> None:
     key, value = reading_record(reading)
     found = describe(record(TOPICS.reading("S"), value, key=key), TOPICS)
     assert (found["kind"], found["instance"]) == ("reading", "S")
-    assert what(found) == "group billing has received all before 70 of t.queue.S.D.Q/2"
+    assert what(found) == "group billing has received everything before 70 of t.queue.S.D.Q/2"
     assert describe(record(TOPICS.reading("S"), b"?", key=key), TOPICS)["malformed"]
 
 
@@ -272,7 +272,7 @@ def test_state_records_say_what_they_are_about() -> None:
     assert what(chunk) == "initiator keeps in cmd: message 65 at 40"
     tombstone = describe(record(topic, None, key=StateKey("D", DIALOG, False).encode()), TOPICS)
     assert (tombstone["conversation"], tombstone["database"]) == (str(DIALOG), "D")
-    assert what(tombstone) == "target endpoint forgotten"
+    assert what(tombstone) == "target endpoint removed"
     positions = describe(
         record(topic, encode_positions(Positions(3, 2, 1)), key=POSITIONS_KEY), TOPICS
     )

@@ -124,7 +124,7 @@ def simulate(
         raise click.UsageError("--dialog, --since and --until need --diagram FILE.")
     if given.count is not None:
         if given.diagram or given.capture:
-            raise click.UsageError("--explore excludes --diagram and --capture.")
+            raise click.UsageError("--explore cannot be combined with --diagram or --capture.")
         ctx.exit(
             0
             if run_exploration(given.seed, given.count, given.processes, given.output)

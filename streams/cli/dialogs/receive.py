@@ -103,7 +103,7 @@ def receive(
     ctx: click.Context,
     given: ReceiveOptions,
 ) -> None:
-    """RECEIVE: print the messages of a queue.
+    """RECEIVE: print messages from a queue.
 
     The command returns as soon as it has read all committed messages of the queue. With --limit
     or --timeout it waits for more, like WAITFOR (RECEIVE ...).
@@ -122,7 +122,7 @@ def receive(
     if given.next_group and (
         given.conversation or given.conversation_group or given.limit or given.end_when_ended
     ):
-        raise click.UsageError("--next-group excludes options about messages.")
+        raise click.UsageError("--next-group cannot be combined with options about messages.")
     if given.target and given.conversation is None:
         raise click.UsageError("--target needs --conversation.")
     start = begin_of(given.begin)

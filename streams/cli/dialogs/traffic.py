@@ -154,7 +154,7 @@ def traffic(
         f"{counted(tally.sent, 'message')} ({counted(tally.bytes, 'byte')}) in "
         f"{counted(tally.begun, 'dialog')}, {tally.ended:,} ended"
     )
-    click.echo(f"rate      {_rate(load, tally):,.0f}/s, {given.rate:,.0f}/s wanted")
+    click.echo(f"rate      {_rate(load, tally):,.0f}/s, {given.rate:,.0f}/s requested")
     click.echo(f"late      {tally.late:,} by {LATE * 1000:.0f} ms or more")
     click.echo("lateness  " + ", ".join(f"{k} {v} ms" for k, v in _lateness(tally).items()))
 

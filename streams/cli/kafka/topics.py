@@ -119,7 +119,7 @@ def _retention(spec: TopicSpec) -> str:
         return "latest of each key"
     ms = int(spec.config["retention.ms"])
     if ms < 0:
-        return "for ever"
+        return "forever"
     return counted(ms // _DAY_MS, "day") if ms >= _DAY_MS else f"{ms // _HOUR_MS} h"
 
 

@@ -201,7 +201,7 @@ def _text(output: Path, counts: Counts, report: Report) -> Iterator[str]:
     yield "Read:"
     for kind, number in sorted(report.rows.items()):
         yield f"  {number:>11,}  {kind}"
-    for title, kinds in (("Not mapped:", report.left), ("Worth knowing:", report.noted)):
+    for title, kinds in (("Not mapped:", report.left), ("Notes:", report.noted)):
         if kinds:
             yield title
             yield from (_kind(kind, one) for kind, one in kinds.items())

@@ -96,7 +96,7 @@ class ReplayOptions:
 @click.option(
     "--raw",
     is_flag=True,
-    help="Restore all records into empty topics, in their order but at other offsets.",
+    help="Restore all records into empty topics, in their order, but with new offsets.",
 )
 @click.option("--dry-run", is_flag=True, help="Predict the result, and produce nothing.")
 @yes_option
@@ -171,7 +171,7 @@ def replay(
     if sum((given.asap, given.speed is not None, given.rate is not None)) > 1:
         raise click.UsageError("--speed, --rate and --asap cannot be combined.")
     if given.keep and given.loops > 1:
-        raise click.UsageError("--loop needs new conversations and excludes --keep-conversations.")
+        raise click.UsageError("--loop and --keep-conversations cannot be combined.")
     # Failures are reported record by record; librdkafka would log every connection attempt.
     logging.getLogger("hopline.librdkafka").setLevel(logging.CRITICAL)
     reader = CaptureReader(file)

@@ -210,7 +210,7 @@ def compared_text(found: Comparison) -> str:
     else:
         lines.append(_row("differences", "the capture has no queues to compare with"))
     lines += [
-        _row("foretold", _predicted(found.foretold)),
+        _row("prediction", _predicted(found.foretold)),
         _row("latency", _latency(found.latency)),
     ]
     if found.original:

@@ -74,7 +74,7 @@ def _odd(survey: Survey) -> Iterator[str]:
     """Yield anomalies."""
     found = {
         "offsets missing within a partition (transaction markers count too)": survey.offsets,
-        "numbers missing among a queue's messages": survey.sequences,
+        "sequence numbers missing in a queue": survey.sequences,
         "records captured twice": survey.repeated_records,
         "commands repeated with the same id": survey.repeated_commands,
         "messages delivered twice to one queue": survey.repeated_deliveries,

@@ -73,7 +73,7 @@ def tail(
     \b
     hopline tail 'queue.*' --follow
     hopline tail event --last 20
-    hopline tail --conversation 6f1c2a04      the story of one dialog
+    hopline tail --conversation 6f1c2a04      all records of one dialog
     """
     asked = _conversation(conversation)
     cluster = cluster_of(bootstrap, prefix)

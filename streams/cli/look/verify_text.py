@@ -45,7 +45,9 @@ def verified_text(verified: Verified) -> str:
     if gone or ledger.unsaid:
         lines.append(_row("before the logs begin", f"{gone:,} sent, {ledger.unsaid:,} delivered"))
     if ledger.at_refused_targets:
-        lines.append(_row("at refused targets", f"{ledger.at_refused_targets:,}, kept apart"))
+        lines.append(
+            _row("at refused targets", f"{ledger.at_refused_targets:,}, counted separately")
+        )
     removed = [f"{n:,} {cause}" for cause, n in sorted(account.duplicates.items())]
     lines += [
         _row("copies removed", _list(removed)),

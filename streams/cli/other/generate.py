@@ -50,7 +50,7 @@ class MadeUpTrafficOptions:
 @generate.command("traffic", short_help="A capture of applications that place orders.")
 @click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Output file.")
 @click.option("--dialogs", default=2_000, show_default=True, help="Exact number of dialogs.")
-@click.option("--messages", default=20_000, show_default=True, help="Number of SENDs, exactly.")
+@click.option("--messages", default=20_000, show_default=True, help="Exact number of SENDs.")
 @click.option("--seed", default=1, show_default=True, help="The same seed gives the same bytes.")
 @click.option(
     "--from",

@@ -41,7 +41,7 @@ _EVERY = 5.0  # seconds between lines of progress if they cannot overwrite each 
 def demo(
     ctx: click.Context, data: Path, sabotage: bool, speed: float, keep: bool, ends: bool
 ) -> None:
-    """Run the main job in three acts on this machine: path, the running system, several targets.
+    """Run a demonstration on this machine: a path, the running system, and several targets.
 
     Needs Java 17 or newer for Kafka and Spark. The exit code is 0 only if an audit of all
     topics at the end finds nothing lost or duplicated, otherwise 1.

@@ -74,7 +74,7 @@ def _show(moved: Moved, timeout: float) -> None:
         click.echo(f"{moved.now} reports that it is the principal")
     else:
         click.echo(
-            f"{moved.now} has not reported within {timeout:g} s that it is the principal, and "
-            "other instances send it nothing until then.\nIs its forwarder running? "
+            f"{moved.now} has not reported within {timeout:g} s that it is the principal. Until "
+            "then, other instances send nothing to it.\nIs its forwarder running? "
             f"(hopline worker forwarder --instance {moved.now})"
         )

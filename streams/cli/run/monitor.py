@@ -79,7 +79,7 @@ class MonitorOptions:
     "--keep",
     metavar="DAYS",
     type=Finite(min=0, min_open=True),
-    help="Delete older rows from the store. [default: keep all]",
+    help="Delete rows older than this from the store. [default: keep all]",
 )
 @click.option(
     "--until-idle",

@@ -67,7 +67,7 @@ def repartition(
     for home in done.homes:
         click.echo(f"{home}: {done.before} > {counted(done.partitions, 'partition')}")
     click.echo(f"{counted(done.moved, 'dialog')} moved, catalog version {done.version}")
-    click.echo(f"Set it in the topology too: partitions: {done.partitions}")
+    click.echo(f"Set the number in the topology too: partitions: {done.partitions}")
 
 
 def _planned(plan: Repartitioned) -> str:

@@ -35,7 +35,7 @@ _BAD_NEWS = 1
     "--at",
     required=True,
     type=IN_DATABASE,
-    help="Instance or database to execute the statements at.",
+    help="Instance or database where the statements are executed.",
 )
 @click.option(
     "--file",

@@ -123,7 +123,7 @@ def _report_started(
     what: str, where: UpFolder, started: Started, loaded: Topology, seconds: float
 ) -> None:
     system = started.system
-    how = f"ready after {seconds:.1f} s" if started.fresh else "ran already"
+    how = f"ready after {seconds:.1f} s" if started.fresh else "was already running"
     count = counted(len(system.instances), "instance")
     answering = f", agents {', '.join(system.agents)}" if system.agents else ""
     click.echo(f"{what}: {count}{answering}, {how}; catalog version {started.deployed.version}.")
@@ -156,7 +156,7 @@ def down(data: Path | None, format_: str) -> None:
         )
         click.echo(f"Stopped: {what}. The data remains in {folder.path}.")
     else:
-        click.echo(f"Nothing of {folder.path} runs.")
+        click.echo(f"No process of {folder.path} is running.")
 
 
 @click.command()

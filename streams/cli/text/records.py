@@ -103,7 +103,7 @@ def _acknowledged(record: Description) -> str:
         return "acknowledgement"
     route, hop = record.get("route") or {}, record.get("hop") or {}
     upto = ack["next_sequence"] - 1
-    text = f"ack up to {upto}" if upto >= 0 else "ack of nothing yet"
+    text = f"ack up to {upto}" if upto >= 0 else "ack of no message yet"
     parts = [f"{text} from broker {route.get('from_broker')}"]
     if ack["highest_seen"] > upto:
         parts.append(f"seen up to {ack['highest_seen']}")
@@ -189,7 +189,8 @@ def _reading(record: Description) -> str:
     if reading is None:
         return "no group"
     where = f"{reading['topic']}/{reading['partition']}"
-    return f"group {reading['group']} has received all before {reading['position']} of {where}"
+    group, position = reading["group"], reading["position"]
+    return f"group {group} has received everything before {position} of {where}"
 
 
 def _claimed(role: Mapping[str, Any]) -> str:
@@ -223,12 +224,12 @@ def _state(record: Description) -> str:
         return _request(about["service"], record.get("request"))
     if "source" in about:
         source = about["source"]
-        return f"knows what {source['application']}/{source['agent']} has sent"
+        return f"latest statements of {source['application']}/{source['agent']}"
     side = "initiator" if about["is_initiator"] else "target"
     if about["chunk"] is not None:
         return _chunk(side, about["chunk"], chunk)
     dialog = record.get("dialog")
-    return f"{side} endpoint forgotten" if dialog is None else _endpoint(side, dialog)
+    return f"{side} endpoint removed" if dialog is None else _endpoint(side, dialog)
 
 
 def _request(service: str, request: Mapping[str, Any] | None) -> str:
