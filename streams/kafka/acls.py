@@ -81,8 +81,8 @@ def _not_granted(binding: AclBinding, error: KafkaException, so_far: str) -> Sur
     what, remedy = _CAUSES.get(
         cause.code(),
         (
-            f"Kafka does not grant {binding.name} to {binding.principal}",
-            "Run the command again when the cause is fixed; it keeps entries that exist.",
+            f"Kafka did not grant {binding.name} to {binding.principal}",
+            "Fix the cause, then run the command again; it keeps existing entries.",
         ),
     )
     message = f"{what}: {reason_of(cause)}. {so_far} created."
@@ -104,7 +104,7 @@ def set_passwords(cluster: Cluster, passwords: Mapping[str, str]) -> None:
             except KafkaException as error:
                 why = refusal(error, "Alter on the cluster")
                 raise SurroundingsError(
-                    f"Kafka does not set the password of {user}: {why}"
+                    f"Kafka did not set the password of {user}: {why}"
                 ) from error
 
 

@@ -160,7 +160,8 @@ def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
     first, more = mismatches[0], len(mismatches) - 1
     others = f" ({more} more like this)" if more else ""
     remedy = first.remedy or cluster.remedy(_APPLY)
-    raise SurroundingsError(f"Topic {first.topic} {first.what}{others}.", remedy)
+    colon = "" if first.missing else ":"
+    raise SurroundingsError(f"Topic {first.topic}{colon} {first.what}{others}.", remedy)
 
 
 def demand_replicas(cluster: Cluster, topic: str, *, timeout: float = _TIMEOUT) -> None:
@@ -177,7 +178,7 @@ def demand_replicas(cluster: Cluster, topic: str, *, timeout: float = _TIMEOUT) 
         return
     too_few = _too_few(topic, found, cluster.replication.wanted(_brokers(metadata)))
     if too_few is not None:
-        raise SurroundingsError(f"Topic {topic} {too_few.what}.", too_few.remedy)
+        raise SurroundingsError(f"Topic {topic}: {too_few.what}.", too_few.remedy)
 
 
 def broker_count(cluster: Cluster) -> int:

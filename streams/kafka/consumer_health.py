@@ -48,7 +48,7 @@ class ConsumerHealth:
         stalled = self._stalled.find(consumer, paused)
         if stalled is not None:
             raise SurroundingsError(
-                f"{_text(stalled)} has records that its client here no longer fetches "
+                f"{_text(stalled)} has records that this process's client no longer fetches "
                 "(librdkafka issue 4492).",
                 "Restart this process; a new client continues.",
             )

@@ -179,7 +179,9 @@ class Relay:
                 absent.append(name[:_NAME_SHOWN])
         for name in absent:
             if warns or name not in self._absent:
-                log.warning("%s is not applied, so its statements wait.", name)
+                log.warning(
+                    "The instance %s is not in the cluster yet, so its statements wait.", name
+                )
         self._present, self._absent = frozenset(present), tuple(absent)
 
     def _has(self, instance: str) -> bool:

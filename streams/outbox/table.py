@@ -200,7 +200,7 @@ class OutboxTable:
                 yield connection
         except sa.exc.SQLAlchemyError as error:
             cause = getattr(error, "orig", None) or error
-            raise SurroundingsError(f"The outbox in {self.address} fails: {cause}.") from error
+            raise SurroundingsError(f"The outbox in {self.address} failed: {cause}.") from error
 
 
 def _identity(connection: Connection) -> str:

@@ -40,7 +40,7 @@ def idle(kafka: str) -> Iterator[System]:
         (
             "Orders",
             "partner1",
-            "Partner1 is already the principal of Orders. Choose another partner",
+            "Partner1 is already the principal of Orders. Other partners",
         ),
     ],
 )

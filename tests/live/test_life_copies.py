@@ -1,4 +1,4 @@
-"""Arrows from records that no quiet system writes: repeated, hidden, in a circle, not taken up."""
+"""Arrows from records that no quiet system writes: repeated, hidden, in a circle, not processed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_arrow_ends_when_its_receiver_took_it_up() -> None:
 
 def test_a_copy_that_no_worker_has_read_is_marked() -> None:
     life = life_of([frame("out", "ServerA"), frame("txq", "GatewayA", A)])
-    assert arrows(life) == [("ServerA", "GatewayA", "message 0, not taken up")]
+    assert arrows(life) == [("ServerA", "GatewayA", "message 0, not processed")]
     assert not copies(life)[0].sight.is_lost, "it lies in the transmission queue there"
     assert life.messages[0].queued_at is None
 
@@ -89,9 +89,9 @@ def test_redelivery_by_a_forwarder_is_reported() -> None:
     words = [text for _, _, text in arrows(life_of(records))]
     assert words == [
         "message 0",
-        "message 0, once more",
+        "message 0, repeated",
         "message 0",
-        "message 0, once more, not taken up",
+        "message 0, repeated, not processed",
     ]
 
 

@@ -53,9 +53,9 @@ def test_a_refusal_says_how_many_entries_were_created(secured: Secured, user: st
     mine = [(f"{user}0", grant) for grant in wanted]
     with pytest.raises(SurroundingsError) as refused:
         create_acls(secured.admin(""), [*mine, ("nobody", wanted[0]), *mine[:3]])
-    assert refused.value.message.startswith("Kafka does not grant t0 to nobody: ")
+    assert refused.value.message.startswith("Kafka did not grant t0 to nobody: ")
     assert refused.value.message.endswith(". 1,500 of 1,501 entries were created.")
-    assert refused.value.remedy.startswith("Run the command again when the cause is fixed")
+    assert refused.value.remedy.startswith("Fix the cause, then run the command again")
 
 
 def test_a_user_without_the_right_is_told_of_it(secured: Secured, user: str) -> None:

@@ -194,7 +194,7 @@ def test_topics_of_an_older_version_are_refused_until_apply_corrects_them(
     with pytest.raises(SurroundingsError) as refused:
         Process(one.cluster, Plan(("endpoint",), ("A",))).run()
     assert refused.value.message == (
-        f"Topic {inbox} message.timestamp.type is CreateTime and must be LogAppendTime."
+        f"Topic {inbox}: message.timestamp.type is CreateTime and must be LogAppendTime."
     )
     assert "hopline apply" in refused.value.remedy
     assert deploy(one.cluster, topology(tmp_path)).topics == (

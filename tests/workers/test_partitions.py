@@ -307,4 +307,4 @@ def test_inputs_that_are_not_counted_alike_stop_the_worker(three: Rig) -> None:
     failure = three.endpoint().ended()
     three.running.clear()
     assert isinstance(failure, SurroundingsError)
-    assert failure.message.startswith(f"A: partition {COUNT} came without ")
+    assert failure.message.startswith(f"A: partition {COUNT} was assigned without ")

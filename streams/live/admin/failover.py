@@ -60,7 +60,7 @@ def move_role(
     if before is not None and before.name == target.name:
         raise UsageError(
             f"{target.name} is already the principal of {found.name}.",
-            f"Choose another partner: {', '.join(_others(found, target))}.",
+            f"Other partners: {', '.join(_others(found, target))}.",
         )
     wanted = failover(live, found.name, target.name)
     had = None if before is None else before.name
@@ -86,7 +86,7 @@ def _asked(live: Topology, pair: str, to: str) -> tuple[MirroredPair, Instance]:
 
 
 def _others(pair: MirroredPair, target: Instance) -> list[str]:
-    return sorted(i.name for i in pair.partners if i is not target) or ["there is none"]
+    return sorted(i.name for i in pair.partners if i is not target) or ["none"]
 
 
 @contextmanager

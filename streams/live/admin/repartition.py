@@ -275,6 +275,6 @@ def _demand_committed(
             raise SurroundingsError(
                 f"The agents of {clipped(application)} have not committed record {last_offset} of "
                 f"{topic}/{source.partition}, whose statements {home} has applied.",
-                "Start them and the workers until they have, then stop both. If the application "
-                "no longer exists, use --ignore-application.",
+                "Run them and the workers until they have committed it, then stop both. If the "
+                "application no longer exists, use --ignore-application.",
             )

@@ -117,8 +117,8 @@ def passage(copy: Passage) -> Step:
     frame, attempt = copy.frame, copy.frame.journey.attempt
     shape, verb, number, rest = _frame_words(frame)
     rest += f", attempt {attempt}" if attempt and frame.header is not None else ""
-    rest += ", once more" if copy.again else ""
-    rest += "" if copy.arrived is not None else ", not taken up"
+    rest += ", repeated" if copy.again else ""
+    rest += "" if copy.arrived is not None else ", not processed"
     ends = ((copy.sender,), (copy.receiver,))
     late = (copy.arrived or copy.at) - copy.at
     sight = Sight(0, shape, ends, verb, number, rest, arrived=late * 1_000)
@@ -131,14 +131,14 @@ def _travel(copy: Passage) -> Iterator[tuple[str, str]]:
     yield "path so far", " > ".join(hops)
     yield "hops left", str(copy.frame.journey.hops_remaining)
     if copy.arrived is None:
-        yield "not taken up", f"no record shows what {copy.receiver} did with it"
+        yield "not processed", f"no record shows what {copy.receiver} did with it"
     else:
-        yield "taken up", f"by {copy.receiver} {copy.arrived - copy.at} ms later"
+        yield "processed", f"by {copy.receiver} {copy.arrived - copy.at} ms later"
     if copy.again:
         yield (
-            "once more",
-            f"{copy.sender} has already forwarded this copy, because it was stopped, or lost its "
-            "partition, between writing it and committing its offset",
+            "repeated",
+            f"{copy.sender} had already forwarded this copy: it was stopped, or lost its "
+            "partition, between the write of the copy and the commit of its offset",
         )
 
 
@@ -157,7 +157,7 @@ def queued(frame: Frame, scene: Scene, copies: Copies) -> Step:
     path = frame.journey.path
     at = path[-1][1] if path else (frame.header.enqueued_at if frame.header else 0)
     decided = copies.at_home(frame)
-    facts = [*_frame_facts(frame), ("way", " > ".join(frame_path(frame)))]
+    facts = [*_frame_facts(frame), ("path", " > ".join(frame_path(frame)))]
     decisions = () if decided is None else (decided,)
     return Step(at, sight, frame.where, tuple(facts), decisions, _about(frame))
 
@@ -271,8 +271,7 @@ def _event_facts(event: Event, kind: EventKind, copies: Copies) -> Iterator[tupl
         yield "why", "several targets, and another instance answered first and owns the dialog"
     for name in ("path", "from_broker", "to_broker", "route", "next_hop", "hops_remaining"):
         if event.get(name) is not None:
-            label = "way" if name == "path" else name.replace("_", " ")
-            yield label, str(event[name]).replace(">", " > ")
+            yield name.replace("_", " "), str(event[name]).replace(">", " > ")
 
 
 def _why_again(event: Event, copies: Copies) -> str:
@@ -289,7 +288,8 @@ def _why_again(event: Event, copies: Copies) -> str:
     if len(paths) > 1:
         return "its first copies took several paths, because more than one route leads here"
     return (
-        "a forwarder on the path forwarded the first copy twice, because it was stopped in between"
+        "a forwarder on the path forwarded the first copy twice, because it was stopped before it "
+        "committed its offset"
     )
 
 

@@ -95,7 +95,7 @@ def _refuse_another(folder: UpFolder, wish: Wish, before: System | None) -> None
     same_kafka = before.embedded if wish.bootstrap is None else before.bootstrap == wish.bootstrap
     if not same_kafka or before.prefix != wish.prefix:
         raise UsageError(
-            f"A system of {folder.path} already runs at {before.bootstrap} with the prefix "
+            f"The system of {folder.path} is already running at {before.bootstrap} with prefix "
             f"{before.prefix}.",
             "Stop it with `hopline down`, or choose another folder with --data.",
         )
@@ -179,7 +179,7 @@ def _await_ready(folder: UpFolder, system: System, timeout: float, report: Repor
             next_word = now + _REPORT_S
         if now > deadline:
             raise SurroundingsError(
-                f"The workers are not ready within {timeout:g} s: "
+                f"The workers were not ready within {timeout:g} s: "
                 f"{progress or 'none has started'}.",
                 f"Their logs are in {folder.log('keeper').parent}; `hopline status` shows the "
                 "state, `hopline down` stops them.",

@@ -39,16 +39,16 @@ _WORKS = (
         "Write DescribeConfigs",
         "messages that were delayed, dropped or rejected",
     ),
-    _group("control", On.CLUSTER, "Describe", "the name under which catalog and presence are read"),
-    _group("reader", On.CLUSTER, "Describe", "the name under which the catalog is read at start"),
+    _group("control", On.CLUSTER, "Describe", "consumer group for the catalog and presence"),
+    _group("reader", On.CLUSTER, "Describe", "consumer group for the catalog, at the start"),
 )
-_NAMED = _group("reader", On.CLUSTER, "Describe", "the name under which topics are read")
+_NAMED = _group("reader", On.CLUSTER, "Describe", "consumer group for other topics")
 _BROKERS = RoleGrant(
     Resource.CLUSTER,
     "kafka-cluster",  # Kafka's name for the cluster resource
     On.CLUSTER,
     (Operation.DESCRIBE_CONFIGS,),
-    "for how long brokers leave a transaction open",
+    "the brokers' longest transaction timeout",
 )
 _PUBLISHES = (
     _topic("catalog", On.CLUSTER, "Write", "the catalog"),
@@ -98,7 +98,7 @@ ROLES: Mapping[str, RoleKind] = {
         ),
     ),
     "application": RoleKind(
-        "sends statements and receives",
+        "sends statements and receives messages",
         (
             _CATALOG,
             _topic("cmd", On.HOME, "Write", "BEGIN, SEND, END"),
@@ -111,7 +111,7 @@ ROLES: Mapping[str, RoleKind] = {
         ),
     ),
     "agent": RoleKind(
-        "answers a service",
+        "answers the messages of a service",
         (
             _CATALOG,
             _topic("cmd", On.HOME, "Write", "statements"),
@@ -162,12 +162,12 @@ ROLES: Mapping[str, RoleKind] = {
             )),
             *(_topic(kind, On.EVERY, "Describe", "lag of the endpoint worker")
               for kind in ("cmd", "in", "ack")),
-            _topic("event", On.CLUSTER, "Read", "what happened"),
+            _topic("event", On.CLUSTER, "Read", "events"),
             _topic("presence", On.CLUSTER, "Read", "heartbeats"),
             _topic("metric", On.CLUSTER, "Write", "its figures"),
             _group("endpoint.", On.EVERY, "Describe", "committed offsets of the endpoint worker"),
             _group("forwarder.", On.EVERY, "Describe", "committed offsets of the forwarder"),
-            _group("monitor", On.CLUSTER, "Describe", "the name under which it reads"),
+            _group("monitor", On.CLUSTER, "Describe", "its consumer group"),
             _NAMED,
         ),
     ),
@@ -197,8 +197,8 @@ ROLES: Mapping[str, RoleKind] = {
             _CATALOG,
             _topic("out", On.EVERY, "Write", "probes start there"),
             _topic("ack", On.EVERY, "Read", "probes end there"),
-            _topic("event", On.CLUSTER, "Read", "or are dropped, which is reported"),
-            _group("trace", On.CLUSTER, "Describe", "the name under which it reads"),
+            _topic("event", On.CLUSTER, "Read", "reports of dropped probes"),
+            _group("trace", On.CLUSTER, "Describe", "its consumer group"),
             _NAMED,
         ),
     ),
@@ -209,8 +209,8 @@ ROLES: Mapping[str, RoleKind] = {
             _topic("cmd", On.EVERY, "Read Write", "replayed statements; progress of a job"),
             _topic("reading", On.EVERY, "Read Write", "start of a job; outlives offsets"),
             _topic("queue", On.EVERY, "Read", "delivered messages"),
-            _topic("event", On.CLUSTER, "Read", "what happens"),
-            _group("replay", On.CLUSTER, "Describe", "the name under which it reads"),
+            _topic("event", On.CLUSTER, "Read", "events"),
+            _group("replay", On.CLUSTER, "Describe", "its consumer group"),
             _group("replay.", On.EVERY, "Read", "progress of a job"),
             _NAMED,
             _transactions("replay.", On.EVERY, "statements and progress in one transaction"),
@@ -222,7 +222,7 @@ ROLES: Mapping[str, RoleKind] = {
             _topic("ingress", On.NEXT, "Write", "messages that cross clusters, into separate "
                                                 "topics"),
             _topic("presence", On.CLUSTER, "Read", "heartbeats and clock of the gateway"),
-            _group("control", On.CLUSTER, "Describe", "the name under which presence is read"),
+            _group("control", On.CLUSTER, "Describe", "consumer group for presence"),
         ),
     ),
 }  # fmt: skip

@@ -147,8 +147,8 @@ class RemoteWatch:
         self._log_at = now + _EVERY
         log.warning(
             "the cluster %s: a batch in %s has more than %d kB and is skipped, with the heartbeats "
-            "before the end of the topic. Only Hopline's workers should write this topic: check "
-            "its ACLs there ('hopline acl')",
+            "before the end of the topic. Only Hopline's workers should write to this topic: "
+            "check its ACLs there ('hopline acl')",
             self._name,
             self.cluster.topics.presence,
             _RECEIVED >> 10,

@@ -159,7 +159,8 @@ class Assignment:
             if topics != set(self.inputs):
                 missing = sorted(set(self.inputs) - topics)
                 raise SurroundingsError(
-                    f"{self.ownership}: partition {number} came without {', '.join(missing)}.",
+                    f"{self.ownership}: partition {number} was assigned without "
+                    f"{', '.join(missing)}.",
                     "cmd, in and ack must have the same number of partitions.",
                 )
             owned = self.owned[number] = self._restore(consumer, number)
