@@ -85,7 +85,7 @@ def _quoted(value: str) -> str:
     """Quote a text for JAAS, where a backslash escapes and a quote ends the text."""
     if "\n" in value or "\r" in value:
         raise UsageError(
-            "User names and passwords must not contain line breaks.", "Look at its file."
+            "User names and passwords must not contain line breaks.", "Correct its file."
         )
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

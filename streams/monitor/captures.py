@@ -122,7 +122,7 @@ def demand_all(found: int, stated: int | None, path: Path) -> None:
     """Raise InputError if a file does not have the number of records that it states."""
     if stated is not None and found != stated:
         raise InputError(
-            f"The file has {counted(found, 'record')}, but its header says {stated}.",
+            f"The file has {counted(found, 'record')}, but its header states {stated}.",
             file=str(path),
             remedy=REMEDY,
         )

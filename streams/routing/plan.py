@@ -78,7 +78,11 @@ def explain(
         at = pick_broker(len(alternatives), query.conversation) if query.conversation else 0
         context.broker = alternatives[at]
         matched = balanced[context.broker]
-        why = "the dialog's hash takes" if query.conversation else "any dialog; shown for"
+        why = (
+            "the dialog's hash selects"
+            if query.conversation
+            else "no conversation id is given; shown for"
+        )
         ids = "broker id" if len(alternatives) == 1 else f"{len(alternatives)} broker ids"
         kept = tuple(r.name for r in matched)
         trace.append(TraceStep("PICK", kept, f"{why} {context.broker}, of {ids}"))

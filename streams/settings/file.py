@@ -140,7 +140,7 @@ def _setting(keys: tuple[str, ...], value: object, place: _Place) -> tuple[str, 
     setting = known[name]
     taken, wanted = _wanted(setting.default)
     if not isinstance(value, taken) or isinstance(value, bool) is not (taken is bool):
-        raise place.refuse(f"{setting.key} is {wanted}.")
+        raise place.refuse(f"{setting.key} must be {wanted}.")
     return section, name
 
 

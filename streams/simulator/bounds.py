@@ -40,7 +40,7 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
     if any(n > limit for n, limit in zip(kept, most, strict=True)):
         yield f"{kept} fragments are buffered (incomplete and parked); the maximum is {most}"
     if any(place < new.received for place in new.held):
-        yield "fragments are buffered that were already accepted"
+        yield "fragments that were already accepted are buffered"
     if new.state in (State.ER, State.CD) and (new.held or new.partial):
         yield f"fragments are buffered in state {new.state.name}, which accepts no messages"
     names = len(new.service) + len(new.far_service) + len(new.contract) + len(new.database)

@@ -126,7 +126,7 @@ class Invariants:
         seen = self._received.setdefault((instance, key), _Received())
         number, skips = header.sequence, bool(header.flags & Flag.SKIPS)
         if number <= seen.shown:
-            why = f"message {number} came into {message.queue} after {seen.shown}"
+            why = f"message {number} arrived in {message.queue} after {seen.shown}"
             self.broken(1, why, instance, message.conversation)
         elif number != seen.shown + 1 and not skips:
             why = f"message {seen.shown + 1} is missing in {message.queue} before {number}"

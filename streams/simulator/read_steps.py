@@ -73,7 +73,7 @@ def _begin(node: Node, reading: Reading) -> Action:
     count = given["count"].integer("how many dialogs", 1, 100_000) if "count" in given else 1
     if count > 1 and "conversation" in given:
         raise given["conversation"].error(
-            f"{count} dialogs cannot have one conversation id", "Leave out one of the two."
+            f"{count} dialogs cannot share one conversation id", "Leave out one of the two."
         )
     return Begin(
         name,

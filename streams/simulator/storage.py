@@ -180,7 +180,7 @@ def pairs_of(topology: Topology) -> dict[str, dict[str, Store]]:
             store, broker = stores.setdefault(pair, made)
             if (store.database, broker_key(broker)) != (database.name, broker_key(made[1])):
                 raise UsageError(
-                    f"The partners of the pair {pair} are not one database.",
+                    f"The partners of the pair {pair} differ in database name or broker id.",
                     "Give both the same database name and the same broker_id.",
                 )
             found[instance.name][database.name] = store

@@ -162,7 +162,7 @@ _DIALOGS = (
         Which.UNLOCKED,
         AlarmKind.UNLOCKED,
         Severity.WARNING,
-        "the initiator has sent messages, and no target has answered.",
+        "the initiator has sent messages, but no target has answered.",
         _LOOK,
     ),
     (
@@ -176,7 +176,7 @@ _DIALOGS = (
         Which.LEAKED,
         AlarmKind.LEAKED,
         Severity.WARNING,
-        "the other side has ended or they failed, but their application does not end them.",
+        "the other side has ended, or they failed, but their application does not end them.",
         "Let the receiving application answer EndDialog and Error with END CONVERSATION.",
     ),
     (

@@ -18,7 +18,7 @@ def failover(topology: Topology, pair: str, to: str) -> Topology:
     if target is None or not any(_is_of(d, pair) for d in target.databases.values()):
         raise UsageError(
             f"{to} has no database of the pair {pair}.",
-            f"Choose one of: {', '.join(_members(topology, pair)) or 'there is no such pair'}.",
+            f"Instances of the pair: {', '.join(_members(topology, pair)) or 'none'}.",
         )
     every = (d.mirror for i in topology.instances.values() for d in i.databases.values())
     newest = max(m.epoch for m in every if m is not None and m.pair == pair)

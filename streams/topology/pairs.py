@@ -127,6 +127,6 @@ def _demand_one(pair: MirroredPair, topology: Topology) -> None:
             raise UsageError(
                 f"The queue {'/'.join(differs[0])} of the pair {pair.name} has "
                 f"{counted(mine[differs[0]], 'partition')} at {first.name} and "
-                f"{theirs[differs[0]]} at {other.name}, and there is one topic.",
+                f"{theirs[differs[0]]} at {other.name}, but the pair has one topic for it.",
                 "Set both to the same number.",
             )

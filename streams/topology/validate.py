@@ -83,7 +83,7 @@ def _mirror_alone(p: Proposal) -> str | None:
     r = p.route
     if r.mirror is None or (r.service is not None and r.broker is not None):
         return None
-    return "MIRROR_ADDRESS is given without both SERVICE_NAME and BROKER_INSTANCE"
+    return "MIRROR_ADDRESS is given, but SERVICE_NAME or BROKER_INSTANCE is missing"
 
 
 def _mirror_keyword(p: Proposal) -> str | None:

@@ -192,7 +192,7 @@ def test_nothing_is_folded_across_a_fault() -> None:
 def test_rounds_that_are_the_same_are_counted() -> None:
     diagram = drawn("routing_loop/dies_of_hops")
     again = [row for row in diagram.rows if row.shape is Shape.AGAIN]
-    assert again[0].text == "the 2 rows above 7 times more, until 0.099"
+    assert again[0].text == "the 2 rows above 7 more times, until 0.099"
     assert again[0].count == 14
     before = diagram.rows[: diagram.rows.index(again[0])]
     assert sum(row.count for row in before if row.shape.is_copy) + 14 == 17, "1 + 16 hops"

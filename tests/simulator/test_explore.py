@@ -146,7 +146,7 @@ def hopline(*arguments: object) -> Result:
 def test_the_command_prints_medians_and_totals() -> None:
     done = hopline("--explore", 5, "--seed", 40)
     assert done.exit_code == 0, done.output
-    assert "5 runs, 0 broke an invariant" in done.stdout
+    assert "5 runs, 0 violated an invariant" in done.stdout
     for word in ("instances", "dialogs", "messages", "faults", "events"):
         assert word in done.stdout
     assert "runs per second" in done.stderr and "runs per second" not in done.stdout

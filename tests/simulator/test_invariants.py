@@ -49,7 +49,7 @@ def test_1_a_message_twice_in_its_queue(monkeypatch: pytest.MonkeyPatch) -> None
     found = violation()
     assert found.invariant == 1
     assert found.conversation is not None
-    assert "came into" in found.why
+    assert "arrived in" in found.why
 
 
 def test_2_a_message_acknowledged_and_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,7 +173,7 @@ def test_the_partners_are_one_database() -> None:
     topology, scenario = parse_scenario(text, path_of("mirrored", "split").parents[2] / "s.yaml")
     databases = cast(dict[str, Database], topology.instances["Partner2"].databases)
     databases["Other"] = replace(databases.pop("Orders"), name="Other")
-    with pytest.raises(UsageError, match="are not one database"):
+    with pytest.raises(UsageError, match="differ in database name"):
         Simulation(topology, scenario)
 
 

@@ -170,8 +170,8 @@ def test_the_kafka_settings_of_a_queue_are_reported_and_kept(tmp_path: Path) -> 
     topology, database = from_yaml(tmp_path, "{queues: {Q: {group: readers, partitions: 4}}}")
     script = database_script(topology.instances["I1"], database, NOW)
     assert [left.why for left in script.left if left.what == "queue Q"] == [
-        "its consumer group is readers, which is Kafka's",
-        "its topic has 4 partitions, which is Kafka's",
+        "its consumer group is readers, a Hopline setting",
+        "its topic has 4 partitions, a Hopline setting",
     ]
     queue = through_a_folder(topology).instances["I1"].databases[database.name].queues["Q"]
     assert (queue.group, queue.partitions) == ("readers", 4)

@@ -25,7 +25,7 @@ def test_what_the_engine_would_refuse_is_a_comment_with_the_reason(tmp_path: Pat
     text, reasons, again = exported(tmp_path, f"{{routes: [{route}]}}")
     assert "CREATE ROUTE" not in text
     [why] = reasons
-    assert why.startswith("I1/DB: route R: MIRROR_ADDRESS is given without")
+    assert why.startswith("I1/DB: route R: MIRROR_ADDRESS is given, but")
     assert "(V4: 9661" in why
     assert "-- left out: route R: MIRROR_ADDRESS" in text
     assert again.instances["I1"].databases["DB"].routes[1].mirror == "tcp://b"

@@ -24,7 +24,7 @@ def explored_text(tales: Sequence[Tale]) -> str:
     for name in COLUMNS:
         total = sum(getattr(tale, name) for tale in tales)
         lines.append(f"{name:12}{middle[name]:>10g}{total:>14,}")
-    lines += ["", f"{counted(len(tales), 'run')}, {len(failed):,} broke an invariant"]
+    lines += ["", f"{counted(len(tales), 'run')}, {len(failed):,} violated an invariant"]
     lines += [f"seed {tale.seed}: {tale.violation}" for tale in failed[:20]]
     if len(failed) > 20:
         lines.append(f"and {len(failed) - 20} more")

@@ -93,9 +93,11 @@ def _queue(script: Script, q: Queue) -> None:
     settings = ", ".join(_settings(q))
     script.add(f"CREATE QUEUE {owned(q.name)}{' WITH ' + settings if settings else ''};")
     if q.group is not None:
-        script.note(f"queue {q.name}", f"its consumer group is {q.group}, which is Kafka's")
+        script.note(f"queue {q.name}", f"its consumer group is {q.group}, a Hopline setting")
     if q.partitions != 1:
-        script.note(f"queue {q.name}", f"its topic has {q.partitions} partitions, which is Kafka's")
+        script.note(
+            f"queue {q.name}", f"its topic has {q.partitions} partitions, a Hopline setting"
+        )
     if q.activation is not None:
         script.comment("the procedure must already exist")
         guess = "its procedure's user is unknown: EXECUTE AS OWNER is assumed"

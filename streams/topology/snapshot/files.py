@@ -55,7 +55,7 @@ def read_instance(path: Path, name: str | None = None) -> Snapshot:
     found = sources_at(path)
     if len(found) != 1:
         many = f"{len(found)} instances" if found else "no snapshot"
-        raise UsageError(f"There is {many} at {path}.", "Give the file or folder of one instance.")
+        raise UsageError(f"{path} has {many}.", "Give the file or folder of one instance.")
     instance, state, rows = _read(found[0], name)
     topology = Topology({instance.name: instance}, findings=tuple(rows.findings))
     return Snapshot(topology, {instance.name: state})

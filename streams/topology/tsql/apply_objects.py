@@ -55,7 +55,7 @@ def _create_schema(script: Script, s: CreateSchema) -> None:
         database.schemas[name] = s.text
     elif old != s.text:
         message = f"XML schema collection {name} already exists with different text"
-        remedy = "The statement has no effect; keep one of them."
+        remedy = "The statement has no effect; keep only one of the two."
         script.warn(database, s.source, message, remedy)
 
 

@@ -83,7 +83,9 @@ def _is_taken(script: Script, old: Endpoint, made: Endpoint) -> bool:
         script.effect = False
         return True
     message = f"endpoint {old.name} already exists, created at {old.source}"
-    remedy = "An instance has one endpoint FOR SERVICE_BROKER; use ALTER ENDPOINT, or keep one."
+    remedy = (
+        "An instance has one endpoint FOR SERVICE_BROKER; use ALTER ENDPOINT, or keep only one."
+    )
     script.warn(None, made.source, message, remedy)
     return True
 

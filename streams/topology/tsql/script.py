@@ -107,7 +107,7 @@ class Script:
             objects[made.name] = made
         elif old != made:
             message = f"{what} {made.name} already exists, created differently at {old.source}"
-            remedy = "The statement has no effect; keep one of them."
+            remedy = "The statement has no effect; keep only one of the two."
             self.warn(database, made.source, message, remedy)
         else:
             self.effect = False
