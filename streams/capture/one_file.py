@@ -63,7 +63,7 @@ def records_of(path: Path, header: Header) -> Iterator[Record]:
             ) from error
     if header.counts is not None and number != header.counts.records:
         raise InputError(
-            f"The file ends after record {number}; its header says {header.counts.records}.",
+            f"The file ends after record {number}; its header states {header.counts.records}.",
             file=str(path), remedy=_AROUND,
         )  # fmt: skip
 
@@ -116,7 +116,7 @@ def _container(path: Path, file: IO[bytes]) -> Any:
         )  # fmt: skip
     if not is_bounded(container.writer_schema):
         raise InputError(
-            "The file's schema allows a few bytes to decode to billions of values, or endless "
+            "The file's schema allows a few bytes to decode to billions of values, or to endless "
             "nesting.",
             file=str(path), remedy=NO_CAPTURE,
         )  # fmt: skip

@@ -84,7 +84,7 @@ def report(ledger: Ledger, facts: Facts, seen: Report, killed: Killed) -> str:
         _row("dialogs locked", _locked(ledger.locked)),
         _row(f"latency, {killed.instance} alive", _latency(facts.delivered, until=killed.at)),
         _row("latency, total", _latency(facts.delivered)),
-        _row("  as Spark saw it", _spark(seen)),
+        _row("  measured by Spark", _spark(seen)),
         _row("hops", _hops(facts.delivered)),
         _row(f"when {killed.instance} died", _moved(facts.delivered, killed)),
         _row("verdict", ledger.verdict),
@@ -101,8 +101,9 @@ def moved_dialog(delivered: Sequence[Delivered], killed: Killed) -> uuid.UUID | 
 def several_targets() -> str:
     """Return a description of the third act."""
     return (
-        "DatabaseA has two name-only routes for TargetService, to ServerB and to ServerC, which "
-        "host\ndifferent copies of it; the transport sends on both. One dialog, two messages."
+        "DatabaseA has two routes for TargetService without a broker id, to ServerB and to "
+        "ServerC, which host\ndifferent copies of it; the transport sends on both. One dialog, two "
+        "messages."
     )
 
 
@@ -116,7 +117,9 @@ def several_targets_report(ledger: Ledger, facts: Facts) -> str:
         _row("target endpoints", f"{len(sides)} for one dialog: {endpoints}"),
         _row("locked", f"{locked}: its frame was the first to be processed"),
         _row("refused", _refusal(refused)),
-        _row("at the rejected target", f"{ledger.at_refused_targets} message(s), kept apart"),
+        _row(
+            "at the rejected target", f"{ledger.at_refused_targets} message(s), counted separately"
+        ),
         _row("second message", _second(facts.delivered, locked)),
         _row("copies dropped", _by_number(facts.drops)),
         _row("delivered twice", f"{len(ledger.twice)} at the locked target"),

@@ -159,7 +159,7 @@ def _again(repeated: Sequence[DiagramRow], length: int, more: int) -> DiagramRow
     what = "the row above" if length == 1 else f"the {length} rows above"
     last = max(row.arrived or row.at for row in repeated)
     ends: Collection[Place] = dict.fromkeys(end for row in repeated for end in row.ends)
-    text = f"{what} {more} times more, until {seconds(last)}"
+    text = f"{what} {more} more times, until {seconds(last)}"
     count = sum(row.count for row in repeated)
     keys = tuple(key for row in repeated for key in row.keys)
     return DiagramRow(repeated[0].at, Shape.AGAIN, tuple(ends), text, count, keys=keys)

@@ -295,6 +295,6 @@ def _why(output: str, code: int) -> str:
 
 def _taken(port: int) -> _TakenError:
     return _TakenError(
-        f"Port {port} on {HOST} is taken.",
+        f"Port {port} on {HOST} is in use.",
         "Stop the process that listens there, or give another --port (0: any free port).",
     )

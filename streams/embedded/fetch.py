@@ -57,10 +57,10 @@ def _fetch_one(jar: Jar, folder: Path, scratch: Path) -> None:
         if hashlib.sha256(copy.read_bytes()).hexdigest() == jar.sha256:
             os.replace(copy, folder / jar.file)
             return
-        failure = "the file is not the locked one (SHA-256 differs)"
+        failure = "the file's SHA-256 differs from the locked one"
     raise SurroundingsError(
         f"Could not fetch {jar.coordinate}: {failure}.",
-        "Check the network, name a mirror of Maven Central in HOPLINE_MAVEN, or, for the broker, "
+        "Check the network, set HOPLINE_MAVEN to a mirror of Maven Central, or, for the broker, "
         "set KAFKA_HOME to an unpacked Kafka 4.",
     )
 

@@ -172,7 +172,7 @@ def test_a_file_cut_between_two_blocks_names_the_record(tmp_path: Path) -> None:
     raw = path.read_bytes()
     marker = raw[-16:]
     path.write_bytes(raw[: raw.index(marker, raw.index(marker) + 1) + 16])
-    with pytest.raises(InputError, match=r"ends after record \d+; its header says 2000"):
+    with pytest.raises(InputError, match=r"ends after record \d+; its header states 2000"):
         read_all(path)
 
 

@@ -88,7 +88,7 @@ def test_a_taken_port_is_one_sentence(here: Path) -> None:
         port = server.getsockname()[1]
         result = run("start", "--port", str(port))
     assert result.exit_code == 3
-    assert result.stderr.startswith(f"hopline: Port {port} on 127.0.0.1 is taken.\n  Stop the")
+    assert result.stderr.startswith(f"hopline: Port {port} on 127.0.0.1 is in use.\n  Stop the")
 
 
 def test_a_missing_java_is_one_sentence(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

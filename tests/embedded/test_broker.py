@@ -86,7 +86,7 @@ def test_a_topic_that_nobody_created_does_not_appear(kafka: str, unique: str) ->
 def test_a_taken_port_is_refused_before_anything_is_done(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        with pytest.raises(SurroundingsError, match=f"Port {port} on 127.0.0.1 is taken"):
+        with pytest.raises(SurroundingsError, match=f"Port {port} on 127.0.0.1 is in use"):
             Broker(tmp_path / "data", port=port).start()
     assert not (tmp_path / "data").exists()
 

@@ -81,7 +81,9 @@ def test_a_broken_jar_in_the_local_repository_is_passed_over(mirror: Path, tmp_p
 
 def test_another_file_than_the_locked_one_is_refused(mirror: Path, tmp_path: Path) -> None:
     put(mirror, b"something else")
-    with pytest.raises(SurroundingsError, match=r"thing:1\.0: the file is not the locked one"):
+    with pytest.raises(
+        SurroundingsError, match=r"thing:1\.0: the file's SHA-256 differs from the locked one"
+    ):
         fetch((JAR,), tmp_path / "cache")
     assert not list((tmp_path / "cache").iterdir())
 

@@ -80,7 +80,7 @@ def read_row(
     elif subclass is None and kind is EventKind.CONVERSATION:
         report.leave(f"{kind.title} with an unknown subclass", where)
     elif server is None:
-        report.leave(f"{kind.title} without a server's name", where)
+        report.leave(f"{kind.title} without a server name", where)
     else:
         report.rows[kind.title] += 1
         order = whole(cells.get("eventsequence"))

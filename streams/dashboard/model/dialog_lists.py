@@ -44,7 +44,7 @@ LISTS: Mapping[str, tuple[str, str, str]] = {
     "failed": (
         "Several answers, or in error",
         "copies that a second target rejected, and failed dialogs",
-        "No dialog was answered twice or has failed.",
+        "No dialog was answered twice, and none has failed.",
     ),
     "leaked": (
         "Leaked",

@@ -38,7 +38,7 @@ def decision_words(decided: Decided) -> DecisionWords:
     outcome = _outcome(decided)
     done = outcome
     if not decided.agrees:
-        done = f"went to {decided.went_to}" if decided.went_to else "not forwarded"
+        done = f"sent to {decided.went_to}" if decided.went_to else "not forwarded"
     return DecisionWords(
         decided.instance,
         decided.at,
