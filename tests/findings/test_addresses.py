@@ -69,7 +69,7 @@ BY_NAME = {"initiator": "tcp://A:4022/I", "target": "tcp://B:4022/T", "more": "X
         (BY_NAME, "", ""),
         ({**BY_NAME, "target": "T"}, "error Hub/msdb: route ByName takes the address from", ""),
         ({**BY_NAME, "target": "T", "more": "T", "to": "B"}, "", ""),
-        ({**BY_NAME, "initiator": "I"}, "but I contains none", ""),
+        ({**BY_NAME, "initiator": "I"}, "but I contains no address", ""),
         (
             {**BY_NAME, "initiator": "I", "more": "I", "to": "A"},
             "",

@@ -81,7 +81,7 @@ BINDING = "bindings: [{name: B, to_service: T, user: u}]"
             certificate("expires: 2020-01-31"),
             "warning A/D: certificate C expired on 2020-01-31",
         ),
-        (certificate("starts: 2099-01-31"), "warning A/D: certificate C is not valid until 2099"),
+        (certificate("starts: 2099-01-31"), "warning A/D: certificate C is not valid before 2099"),
         (certificate("expires: 2020-01-31", BINDING), "error A/D: certificate C expired"),
         (certificate("expires: 2020-01-31", BINDING.replace("u}", "v}")), "warning A/D"),
         (certificate("expires: 2020-01-31").replace("user: U, ", ""), "warning A/D"),

@@ -91,7 +91,7 @@ instances:
 def test_a_local_copy(tmp_path: Path, address: str, elsewhere: str, count: int) -> None:
     found = reported(tmp_path, "TA-22", COPY.format(address=address, elsewhere=elsewhere))
     assert len(found) == count
-    assert all("AutoCreatedLocal takes every dialog, All none" in said for said in found)
+    assert all("AutoCreatedLocal takes every dialog; no dialog uses All" in said for said in found)
 
 
 ASKED = """

@@ -71,8 +71,8 @@ def _no_address(
         yield finding(
             "TA-27", Severity.ERROR, Home(used.instance, used.database), used.route.source,
             f"route {used.route.name} takes the address from the service name, but {service} "
-            "contains none",
-            f"Create a route for {service}, or begin its name with tcp://host:port/.",
+            "contains no address",
+            f"Create a route for {service}, or give it a name that begins with tcp://host:port/.",
             route=used.route.name, service=service, flow=str(passage.flow),
             hops=list(failure.instances),
         )  # fmt: skip
@@ -89,9 +89,9 @@ def initiators_without_address(estate: Estate) -> Iterator[Finding]:
                 "TA-28", Severity.WARNING, passage.begins,
                 passage.flow.sender.database.services[service].source,
                 f"messages from {service} to {passage.flow.to} take their address from the "
-                f"service name ({used}), but replies cannot: {service} contains none",
-                "Begin its name with tcp://host:port/. Until then, each target needs a route to "
-                "it.",
+                f"service name ({used}), but replies cannot: {service} contains no address",
+                "Give it a name that begins with tcp://host:port/. Until then, each target needs "
+                "a route to it.",
                 route=str(used), service=service, flow=str(passage.flow),
             )  # fmt: skip
 
@@ -135,7 +135,7 @@ def _meant(route: Route, database: Database) -> bool:
 
 
 def _to_one_partner(at: Home, route: Route, there: Instance, database: Database) -> Finding:
-    remedy = "Name the other partner in MIRROR_ADDRESS, and the broker id."
+    remedy = "Name the other partner in MIRROR_ADDRESS, and add the broker id."
     if there.listeners:
         remedy = f"Name the listener of the availability group instead: {there.listeners[0]}."
     return finding(

@@ -174,7 +174,7 @@ CHECKS = (
         "reference 2.2 R2.2 and step 6",
         "Replies are delivered by their broker id before any route is considered. A message with "
         "the broker id of a database of this instance is delivered there if no route matches. "
-        "Some documents recommend routes for these cases; they do no harm.",
+        "Some documents recommend routes for these cases; such routes do no harm.",
         "Keep it or drop it.",
         idle,
     ),

@@ -213,10 +213,11 @@ CHECKS = (
         "A stale return route next to a working one",
         (_W,),
         "reference 9.4, EX-62",
-        "Several routes match the initiator's service and broker id, and some lead nowhere, often "
-        "to the old name of a server. Acknowledgements on those routes are lost. No dialog fails, "
-        "but the target receives duplicates (11218) and the dialog is slow.",
-        "Drop the route that leads nowhere.",
+        "Several routes match the initiator's service and broker id, and some of them no longer "
+        "lead to the service, often because a server was renamed. Acknowledgements on those "
+        "routes are lost. No dialog fails, but the target receives duplicates (11218) and the "
+        "dialog is slow.",
+        "Drop the stale route.",
         stale_returns,
     ),
 )

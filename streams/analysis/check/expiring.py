@@ -50,7 +50,8 @@ def certificates(estate: Estate) -> Iterator[Finding]:
             if one.expires is not None and one.expires <= estate.now:
                 yield _certificate(at, one, severity, used, f"expired on {day(one.expires)}")
             elif one.starts is not None and one.starts > estate.now:
-                yield _certificate(at, one, severity, used, f"is not valid until {day(one.starts)}")
+                what = f"is not valid before {day(one.starts)}"
+                yield _certificate(at, one, severity, used, what)
             elif one.expires is not None and one.expires <= estate.now + estate.soon:
                 what = f"expires on {day(one.expires)}"
                 yield _certificate(at, one, Severity.WARNING, used, what)
@@ -70,7 +71,8 @@ def _certificate(at: Home, one: Certificate, severity: Severity, used: str, what
     return finding(
         "TA-42", severity, at, one.source,
         f"certificate {one.name} {what}{use}",
-        "Create a new one, install it on the other side, and use it in bindings and endpoints.",
+        "Create a new one, install its public part on the other side, and use it in bindings and "
+        "endpoints.",
         certificate=one.name, user=one.user, starts=one.starts, expires=one.expires,
     )  # fmt: skip
 
@@ -100,7 +102,7 @@ CHECKS = (
         "service binding or the endpoint is known to use the invalid certificate, otherwise a "
         "warning.",
         "Create a new certificate before the old one expires and install its public part on the "
-        "other side. Let the user of the binding own it, or the endpoint use it.",
+        "other side. Make the user of the binding its owner, or let the endpoint use it.",
         certificates,
     ),
 )

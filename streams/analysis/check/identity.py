@@ -36,8 +36,8 @@ CHECKS = (
         "reference 1.5",
         "A restored or attached copy keeps the broker id of the original. Routes and replies "
         "identify a database only by this id, so each copy can receive the other's messages. The "
-        "partners of a mirrored pair and the replicas of an availability group share an id "
-        "correctly.",
+        "partners of a mirrored pair and the replicas of an availability group are meant to "
+        "share an id.",
         "Run ALTER DATABASE ... SET NEW_BROKER on the copy, or SET DISABLE_BROKER if the copy is "
         "not in use.",
         in_two_places,

@@ -39,7 +39,7 @@ def not_started(estate: Estate) -> Iterable[Finding]:
         state = instance.endpoint.state.value
         yield finding_at(
             "TA-07", _E,
-            f"the endpoint of {name} is {state}, but {_counted(troubles)} must pass it",
+            f"the endpoint of {name} is {state}, but {_counted(troubles)} must pass through it",
             f"Start it: ALTER ENDPOINT ... STATE = STARTED at {name}, or route around it.",
             name, written(instance.endpoint.source, instance.source),
             _together(estate, troubles),
@@ -95,7 +95,7 @@ def loops(estate: Estate) -> Iterable[Finding]:
         turn = " -> ".join((*around, around[0]))
         yield finding_at(
             "TA-10", _E,
-            f"messages for {named(trouble)} loop, {turn}, until their hop count is exhausted "
+            f"messages for {named(trouble)} loop ({turn}) until their hop count is exhausted "
             f"(11285)",
             f"Correct the route on one of these instances: "
             f"{lives(estate, trouble.service)}.",
@@ -141,7 +141,7 @@ CHECKS = (
         "Forwarding is disabled on an instance on the path",
         (_E,),
         "reference 2.2, R8.2",
-        "An instance needs MESSAGE_FORWARDING to send on messages from other instances, and it is "
+        "An instance needs MESSAGE_FORWARDING to forward messages from other instances, and it is "
         "disabled by default. The instance drops the message (9792), and the sender retries.",
         "Enable forwarding on the endpoint of the instance, or route around the instance.",
         not_forwarding,

@@ -91,8 +91,8 @@ def _findings(use: _Use) -> Iterator[Finding]:
     if use.forwarders:
         yield _finding(
             use,
-            f"{level} has no effect on forwarders: {listed(list(use.forwarders))} forwards "
-            "everything with level 5",
+            f"{level} has no effect on forwarders: at {listed(list(use.forwarders))}, everything "
+            "is forwarded with level 5",
             "Do not rely on the priority there, or route urgent dialogs over another path.",
             forwarders=list(use.forwarders),
         )

@@ -57,9 +57,9 @@ CHECKS = (
         "reference 4.11",
         "While a queue is off, its services receive nothing and messages wait at the target. "
         "RETENTION keeps every message of a dialog in the queue until the dialog ends. Without "
-        "poison message handling, a transaction that always rolls back is repeated forever. This "
-        "is reported only for queues without activation, because an activated procedure is "
-        "expected to handle such messages.",
+        "poison message handling, a transaction that always rolls back is repeated forever. "
+        "Missing poison message handling is reported only for queues without activation, because "
+        "an activated procedure is expected to handle such messages.",
         "Turn the queue and poison message handling on, and retention off. If a setting is "
         "intended, suppress the finding and give the reason.",
         queues,

@@ -30,7 +30,7 @@ def _open(unresolved: dict[str, list[Skipped]]) -> Iterator[Finding]:
         which = "" if count == 1 else "the first is "
         yield Finding(
             "TA-20", Severity.INFO,
-            f"{counted(count, 'statement')} that may concern dialogs, with an unknown effect: "
+            f"{counted(count, 'statement')} that may concern dialogs, but with an unknown effect: "
             f"{which}{first.kind}, {first.why}",
             "Find out what they do, and add missing effects to topology.yaml; --format json lists "
             "them.",
@@ -56,8 +56,8 @@ CHECKS = (
         "effect. A finding of severity info, one for each instance, counts statements that may "
         "concern dialogs but whose effect is known only when they run. The topology does not "
         "contain their effects, so no answer considers them.",
-        "Correct the clause that the message names. State in topology.yaml what the open "
-        "statements do.",
+        "Correct the clause that the message names. State the effects of open statements in "
+        "topology.yaml.",
         refused,
     ),
 )

@@ -74,7 +74,7 @@ def _unused(
         if one.expired(now):
             hit = any(one.covers(finding) for finding in left)
             what = f"was valid until {one.until}" + (", but the finding still exists" * hit)
-            yield _finding(one, what, "Correct the topology, or set a new until.")
+            yield _finding(one, what, "Correct the topology, or set a later until.")
         elif not any(one.covers(finding) for finding in taken):
             yield _finding(one, "matches no finding", "Remove it, or correct code and subject.")
 
@@ -101,7 +101,7 @@ CHECKS = (
         (Severity.WARNING,),
         "suppressions.yaml",
         "A suppression accepts a finding after a review. If it matches no finding, it has no "
-        "effect now, but would hide a finding that appears later without a review. A suppression "
+        "effect now, but would hide a later finding without a review. A suppression "
         "whose last day is over has no effect either.",
         "Remove it, correct its code and subject, or set a new last day.",
         _nothing,

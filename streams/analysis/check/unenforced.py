@@ -47,7 +47,7 @@ def _endpoint(instance: Instance) -> Iterator[Finding]:
         yield _finding(
             instance, endpoint.source,
             f"the endpoint requires {listed(endpoint.authentication)} and encryption "
-            f"{endpoint.encryption.value}, but workers connect to Kafka, with Kafka's settings",
+            f"{endpoint.encryption.value}, but workers connect to Kafka with Kafka's settings",
             endpoint=endpoint.name, encryption=endpoint.encryption.value,
         )  # fmt: skip
 
@@ -65,7 +65,7 @@ def _permission(grants: list[Grant], at: Home | Instance) -> Finding:
     return _finding(
         at, first.source,
         f"{verb} {first.permission.upper()} on {first.securable.value} {first.name}: "
-        "any client that may write the instance's topics can send",
+        "any client that may write to the instance's topics can send",
         permission=first.permission, name=first.name,
         principals=sorted({grant.principal for grant in grants}),
     )  # fmt: skip
@@ -113,9 +113,9 @@ CHECKS = (
         "reference 4.14, 8.2",
         "SQL Server requires SEND on a service and CONNECT on an endpoint, and encrypts dialogs "
         "with the certificates of users. Hopline reads these settings, because they decide "
-        "whether dialogs of SQL Server work. Hopline's own workers have no users: a client that "
-        "may write an instance's topics can send for each of its services, and a client that may "
-        "read them can read the bodies.",
+        "whether dialogs work on SQL Server. Hopline's own workers have no users: a client that "
+        "may write to an instance's topics can send for each of its services, and a client that "
+        "may read them can read the bodies.",
         "Control access to topics with Kafka ACLs (hopline acl), and use TLS between brokers and "
         "clients.",
         unenforced,

@@ -117,7 +117,7 @@ def _closed(estate: Estate, name: str, callers: list[str]) -> Iterator[Finding]:
             "TA-39", Severity.WARNING, instance, instance.endpoint.source,
             f"no login is granted CONNECT on the endpoint of {name}, unlike on other endpoints; "
             f"{listed(callers)} must connect to it",
-            "GRANT CONNECT ON ENDPOINT to the logins of these instances; administrators need none.",
+            "GRANT CONNECT ON ENDPOINT to the logins of these instances, except administrators.",
             endpoint=instance.endpoint.name, callers=callers,
         )  # fmt: skip
 
