@@ -259,7 +259,7 @@ def test_a_status_that_the_routes_contradict_is_reported_with_both(tmp_path: Pat
     [one] = diagnosed(tmp_path, status("No route matches the destination"), only_local).found
     assert one.cause.code == "service-not-here"
     assert any("decide now: delay, 9796" in sentence for sentence in one.evidence)
-    assert any("says 9750" in sentence for sentence in one.evidence)
+    assert any("reports 9750" in sentence for sentence in one.evidence)
 
 
 def test_a_route_name_that_differs_in_case_is_evidence(tmp_path: Path) -> None:
