@@ -247,6 +247,6 @@ def version() -> str:
 def main() -> None:
     """Service Broker's dialogs and routes as a Kafka stream processor.
 
-    Explain where a message will go before it is sent, follow it on its path, and verify its
-    delivery afterwards.
+    Explain where a message will go before it is sent, follow its path, and audit its
+    delivery.
     """
