@@ -1,4 +1,4 @@
-"""The blocks of an Avro object container, one at a time, skipping damaged blocks.
+"""Read the blocks of an Avro object container one at a time, and skip damaged blocks.
 
 A container is a header, then blocks: the number of records, the number of bytes, these bytes, and
 the 16 bytes of the sync marker in the header. So a reader that finds a damaged block can search for

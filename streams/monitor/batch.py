@@ -126,7 +126,7 @@ def _survey(frame: DataFrame) -> tuple[Positions, int]:
 
 @dataclass(frozen=True, slots=True)
 class ClusterRecords:
-    """Records of topics with a prefix, and their listener."""
+    """The records of one system's topics, their prefix, and the listener that gets them."""
 
     records: DataFrame
     prefix: str

@@ -31,7 +31,7 @@ committed yet.
 def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: int) -> Iterator[str]:
     """Yield the bounds that a dialog's committed state exceeds.
 
-    ``longest``: the bytes of the largest body in this run.
+    ``longest``: the size in bytes of the largest body in this run.
     """
     kept = len(new.held), len(new.partial), len(new.parked)
     # A message is buffered even if it has more fragments than the window allows.

@@ -125,7 +125,7 @@ def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
 
 
 def endpoint_of(raw: bytes) -> StateKey | None:
-    """Return the endpoint of a state record by its key; None for other records.
+    """Return the endpoint that a state record's key names; None for other records.
 
     Other records are positions, chunks, requests and seen statements. Raises MalformedError.
     """

@@ -103,7 +103,7 @@ def _transports(estate: Estate, passage: Passage) -> list[At]:
 
 
 def _transport(estate: Estate, hop: Hop) -> At | None:
-    """Return the TRANSPORT route that decides at a step."""
+    """Return the TRANSPORT route that is used at a step, if any."""
     at = routes_of(estate).behind(*hop)
     address = None if at is None else parse_address(at.route.address)
     return at if address is not None and address.kind is AddressKind.TRANSPORT else None

@@ -187,7 +187,7 @@ def depths_of(
 
 
 def quantiles_of(rows: Sequence[LatencyWindow]) -> Quantiles:
-    """Return the latency over several windows, exactly, from their histograms."""
+    """Return the exact latency over several windows, from their histograms."""
     if not rows:
         return Quantiles(0)
     histogram = merged(row.histogram for row in rows)

@@ -16,7 +16,7 @@ from streams.protocol import DialogKey
 TOO_MUCH = 10_000
 """The minimum number of removable records: some megabytes, or a minute of traffic."""
 SHARE = 10
-"""At most one in this many records may be needed, so that few writes free much space."""
+"""At most one in this many records may still be needed, so that a few writes free a lot."""
 AT_ONCE = 200
 """Maximum number of bodies moved in one transaction."""
 

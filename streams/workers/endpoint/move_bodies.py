@@ -23,7 +23,7 @@ def move_bodies(
 ) -> bool:
     """Move bodies worth moving in a separate transaction; return ``False`` if it was aborted.
 
-    ``young``: the offset in each input at which the records kept for their age begin, if known.
+    ``young``: the offset in each input from which records are too recent to trim, if known.
     Bodies are copied, and their new offsets are written to the state; readers skip the copies.
     Bodies beyond the limit are moved next time.
     """

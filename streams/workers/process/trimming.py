@@ -66,7 +66,7 @@ class Trimming:
                 self._logged = refusal
 
     def once(self) -> None:
-        """Trim once; give endpoint workers the first offsets that are kept for their age."""
+        """Trim once; tell endpoint workers the first offsets that are too recent to trim."""
         trim_points = {
             place: end for worker in self._workers for place, end in worker.trim_points.items()
         }
