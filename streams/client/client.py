@@ -206,6 +206,8 @@ class Client(Statements):
 
     def _look(self) -> None:
         if self._lost_brokers.are_lost(self._producer):
+            while self._producer.poll(0):  # its log lines would count as statements
+                pass
             self._unconfirmed = len(self._producer)
             self._producer.purge()  # nothing may take effect after the error
 

@@ -142,7 +142,7 @@ def test_topics_are_printed_without_kafka() -> None:
     shown = invoke("topics", "two_brokers", "--prefix", "x.")
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
-    assert lines[5].split() == ["x.cmd.ServerA", "1", "delete", "for", "ever"]
+    assert lines[5].split() == ["x.cmd.ServerA", "1", "delete", "forever"]
     assert lines[-2:] == [
         "22 topics",
         "each with 3 replicas, min.insync.replicas=2, unclean.leader.election.enable=false",
