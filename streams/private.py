@@ -25,7 +25,7 @@ def make_folder(path: Path) -> None:
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(_FOLDER, exist_ok=True)
-    path.mkdir(exist_ok=True)  # raises if a file has the name
+    path.mkdir(exist_ok=True)  # raises an error if a file has this name
 
 
 def open_private(path: Path, mode: str, encoding: str | None = None) -> IO[Any]:

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from fractions import Fraction
 
 WIDTH = 100
-"""The default output width in columns, if that of the terminal is unknown."""
+"""The default output width in columns, if the terminal's width is unknown."""
 _width = ContextVar("width", default=WIDTH)
 
 

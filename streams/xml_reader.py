@@ -1,9 +1,9 @@
 """The only reader of XML from outside: message bodies, captures and exported traces.
 
-It accepts a subset that is safe to parse: no document type (entities could expand without limit or
-read other files), elements no deeper than SQL Server's ``xml`` type allows, and only namespaces
-that are cheap to copy, because parsers copy a namespace's name for each name that uses it, and
-validators copy all namespaces in scope for each element that declares one.
+The reader accepts a subset of XML that is safe to parse: no document type (entities could expand
+without limit or read other files), elements no deeper than SQL Server's ``xml`` type allows, and
+only namespaces that are cheap to copy, because parsers copy a namespace's name for each name that
+uses it, and validators copy all namespaces in scope for each element that declares one.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ CHECKED = 5_000
 
 The attributes of an element also count with the square of their number divided by 50. A worker
 needs 20 to 50 µs per node of a simple schema. Items count where a type may be a list, and texts
-where one may have a pattern.
+count where a text may have a pattern.
 """
 PATTERN_STEPS = 4_000
 """Steps of an automaton that count as a node, where texts may have a pattern; 5 to 15 ns each."""
 BACKTRACKING_NODE = 7_500
 """The square of a text's length that counts as a node where a pattern backtracks.
 
-Usual patterns, such as one for a mail address, take quadratic time: 0.1 s for 4,000 characters. A
-text under other patterns also counts at most this.
+Usual patterns, such as one for a mail address, take quadratic time: 0.1 s for 4,000 characters.
+With other patterns, a text also counts as at most this many nodes.
 """
 ENCODINGS = frozenset(aliases) | frozenset(aliases.values())
 """Encodings that a document may declare, as Python writes them: in small letters, with underscores.
@@ -142,7 +142,7 @@ class _Cost(_Scopes):
         super().__init__()
         self._left: float = CHECKED
         self._lists, self._steps = lists, steps
-        self._length = 0  # of the text since the last tag
+        self._length = 0  # the length of the text since the last tag
 
     def begin(self, _name: str, attributes: Mapping[str, str]) -> None:
         super().begin(_name, attributes)

@@ -16,7 +16,7 @@ from streams.client.receiver import Received
 from streams.node.queue import POISON
 
 Handler = Callable[[Dialog, Received], Awaitable[None]]
-"""A service's handler; idempotent for the same message."""
+"""A service's handler, which must be idempotent for the same message."""
 
 log = logging.getLogger("hopline.agents")
 

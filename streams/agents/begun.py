@@ -30,7 +30,7 @@ class Begun:
 def _rest(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any, Any]:
     try:
         yield waits_for  # the wait that the coroutine has already requested from the loop
-    except BaseException as error:  # the waiting task was cancelled
+    except BaseException as error:  # for example, the waiting task was cancelled
         coroutine.throw(error)
         raise
     return (yield from coroutine)

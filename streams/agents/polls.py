@@ -25,7 +25,7 @@ not fit.
 
 
 class BoundedPolls(aiokafka.AIOKafkaConsumerThread):
-    """Fetch few records of queues at a time; changelogs have no limit."""
+    """Limit the records of queues that are fetched at a time; changelogs have no limit."""
 
     async def getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:
         """Return fetched records, as Faust does."""

@@ -65,10 +65,10 @@ class Server:
             async for event in stream.events():
                 try:
                     await self._take(event.message)
-                except Exception as error:  # Faust would continue with the next message
+                except Exception as error:  # otherwise Faust would continue with the next message
                     await app.give_up(error)
 
-        del agent.__wrapped__  # Faust would read its annotations
+        del agent.__wrapped__  # otherwise Faust would read its annotations
         app.agent(self._channel, concurrency=1)(agent)
         app.timer(_LOOK_IDLE)(self._watch)
 
@@ -84,7 +84,7 @@ class Server:
 
     @property
     def partitions(self) -> int:
-        """Return the number of partitions of the queue, once known."""
+        """Return the number of partitions of the queue, once it is known."""
         return self._known.partitions
 
     def locate(self) -> None:

@@ -23,7 +23,7 @@ class Home:
 
     @property
     def source(self) -> Source:
-        """Return the place of the database, otherwise the place of the instance."""
+        """Return the place of the database, or else the place of the instance."""
         own = self.database.source
         return own if own.file else self.instance.source
 
@@ -37,7 +37,7 @@ class Known:
     brokers: Mapping[str, tuple[Home, ...]]
 
     def meant(self, service: str) -> str | None:
-        """Return the deployed service whose name differs only in form, if any."""
+        """Return the deployed service, if any, whose name differs from this name only in form."""
         return None if service in self.services else self.alike.get(folded(service))
 
 

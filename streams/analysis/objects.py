@@ -30,7 +30,7 @@ def active(estate: Estate, at: Home) -> bool:
 
 
 def live_routes(estate: Estate, database: Database) -> tuple[Route, ...]:
-    """Return the routes of a database that have not expired."""
+    """Return the unexpired routes of a database."""
     return tuple(r for r in database.routes if r.expires is None or r.expires > estate.now)
 
 

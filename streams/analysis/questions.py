@@ -15,7 +15,7 @@ from streams.analysis.paths.path import LIMIT, Paths, follow_paths
 from streams.analysis.places import find_at, find_sender
 from streams.topology import Topology, load
 
-if TYPE_CHECKING:  # imported on demand: each is needed by one command only
+if TYPE_CHECKING:  # imported on demand: each module is needed by one command only
     from streams.analysis.check import Report
     from streams.analysis.diagnose import Diagnoses
     from streams.analysis.diff import Difference

@@ -1,8 +1,8 @@
 """Read the blocks of an Avro object container one at a time, and skip damaged blocks.
 
-A container is a header, then blocks: the number of records, the number of bytes, these bytes, and
-the 16 bytes of the sync marker in the header. So a reader that finds a damaged block can search for
-the next marker.
+A container is a header, then blocks. A block is the number of records, the number of bytes, these
+bytes, and a copy of the header's sync marker of 16 bytes. So a reader that finds a damaged block
+can search for the next marker.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streams.wire.packing import pack_long
 
 MARKER = 16
 _PIECE = 1 << 20
-_LONGEST = 10  # bytes of a number, at most
+_LONGEST = 10  # maximum bytes of a number
 
 
 class Block(NamedTuple):

@@ -29,8 +29,8 @@ def close(
     """Wait for the outcome of a replay, and compare it with the captured run and the forecast.
 
     ``began`` is the start of the job (epoch milliseconds); ``quiet`` is as for
-    :func:`streams.capture.settle.settle`; ``report`` gets the numbers of arrived and of expected
-    messages. Returns None if the cluster has no queues.
+    :func:`streams.capture.settle.settle`; ``report`` gets the numbers of messages that have arrived
+    and of messages that are expected. Returns None if the cluster has no queues.
     """
     if not has_queues(cluster):
         return None

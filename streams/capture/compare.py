@@ -1,7 +1,7 @@
 """Compare a replay with the captured run, message by message, and with a forecast.
 
-A message is identified by a side of a dialog and its number there. Data is kept in a temporary
-database, so memory grows with the dialogs and not with the messages.
+A message is identified by a side of a dialog and the message's number on that side. Data is kept in
+a temporary database, so memory grows with the dialogs and not with the messages.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Comparison:
     ``outcomes`` counts messages: ``same``; ``moves``: to another database; ``way``: to the same
     database on another path; ``stops``: arrived only in the capture; ``begins``: arrived only in
     the replay; ``neither``. ``foretold`` counts messages by the prediction of the routing core
-    (``as``, ``other``, ``unknown``). ``original``: the capture contains the outcome of its run,
-    without which no comparison is possible. ``twice`` counts messages that are in a queue twice.
+    (``as``, ``other``, ``unknown``). ``original``: the capture contains the outcome of its run;
+    otherwise no comparison is possible. ``twice`` counts messages that are in a queue twice.
     ``copies`` and ``copies_before`` are events by subject and error number; ``refused`` and
     ``refused_before`` count rejected statements. ``trimmed`` contains the queues that may have
     contained more messages.
@@ -118,7 +118,7 @@ class Comparison:
 
     @property
     def good(self) -> bool:
-        """Return whether all outcomes are as in the original and as predicted, each once."""
+        """Return whether all outcomes match the original and the prediction, each exactly once."""
         return not (self.differences or self.foretold.get("other") or self.twice)
 
 
@@ -179,7 +179,7 @@ class Ledger:
             self._original_arrived |= isinstance(found, Arrived)
 
     def is_now(self, found: Found, began: int) -> None:
-        """Add an arrival or event from Kafka unless it is before ``began`` (epoch ms)."""
+        """Add an arrival or event from Kafka, unless it is earlier than ``began`` (epoch ms)."""
         known = self._replayed.get(found.conversation)
         at = found.enqueued_at if isinstance(found, Arrived) else found.at
         if known is not None and at >= began:

@@ -1,8 +1,8 @@
 """Change records of a capture: names of services, headers, bodies.
 
 A change applies everywhere: to commands, envelopes of frames, queues and events. The workers' state
-also contains names of services and parts of messages, but only workers can change it. So if names
-or bodies change, state records are left out; no replay needs them.
+also contains names of services and parts of messages, but only workers can change that state. So if
+names or bodies change, state records are left out; no replay needs them.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class CaptureFolder:
     """Write a capture as a folder; a new part begins after ``split`` bytes of records.
 
     ``resume``: continue after a previous writer at the offsets in ``positions``. As a context
-    manager, it completes the capture unless an exception occurs; complete parts are kept.
+    manager, the writer completes the capture unless an exception occurs; complete parts are kept.
     ``recording`` is written to the manifest; ``codec`` is the compression of parts. Raises
     UsageError for a folder that is not empty or not writable; InputError for an unreadable
     manifest.
@@ -83,7 +83,7 @@ class CaptureFolder:
 
     @property
     def counts(self) -> Counts:
-        """Return the counts so far, including those of previous writers."""
+        """Return the counts so far, including the records of previous writers."""
         so_far = total(self._manifest.parts)
         return so_far if self._writer is None else so_far + self._writer.counts
 

@@ -24,7 +24,7 @@ __all__ = ["Forecast", "Naming", "Side", "count", "sides_of"]
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Map the conversation ids of a capture to those of a job, in each of its loops."""
+    """Map the conversation ids of a capture to the ids of a job, in each loop of the job."""
 
     job: str = ""
     new: bool = False
@@ -40,8 +40,8 @@ class Naming:
 class Side(NamedTuple):
     """One side of a dialog of the replay: the old and the new id, and the number of SENDs.
 
-    ``places`` contains the databases (``instance/database``), one of which gets the messages. It is
-    None if the prediction is impossible, and ``standing`` is then the reason.
+    ``places`` contains the databases (``instance/database``), one of which gets the messages.
+    ``places`` is None if the prediction is impossible; ``standing`` is then the reason.
     """
 
     original: str
@@ -76,7 +76,7 @@ def sides_of(
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Numbers of messages by predicted destination (empty: none), and of messages not judged."""
+    """Number of messages by predicted destination ("" for none), and of messages not judged."""
 
     places: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     unjudged: Mapping[Standing, int] = field(default_factory=dict)

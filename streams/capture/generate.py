@@ -133,7 +133,7 @@ def _acts(chance: Chance, sizes: list[int], duration: int) -> list[tuple[int, in
 
 
 def _begin(chance: Chance, duration: int) -> int:
-    """Return the start time of a dialog: two thirds begin in bursts, the others at any time."""
+    """Return the start time of a dialog: two thirds begin in bursts, all others at any time."""
     latest = int(duration * _LATEST_BEGIN)
     if chance.once_in(3):
         return chance.below(latest)

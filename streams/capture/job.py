@@ -153,7 +153,7 @@ class Job:
         return mark
 
     def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
-        """Produce the next items, one record each; return those that Kafka permanently rejects.
+        """Produce the next items, one record each; return the items that Kafka permanently rejects.
 
         A rejected record is skipped, and its neighbours are delivered. Raises FencedError if
         another process has resumed the job, and other SurroundingsErrors if Kafka is unavailable;

@@ -143,7 +143,7 @@ def talks_in(reader: CaptureReader, judge: Judge) -> Iterator[DialogTalk]:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counted rows: messages by whether they could be judged, and changes by flow.
+    """Counts of rows: messages by whether they could be judged, and changes by flow.
 
     ``arrived`` counts judged messages in queues of the capture, ``elsewhere`` the arrived messages
     in places to which the old topology does not send them.

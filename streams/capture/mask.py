@@ -216,7 +216,7 @@ def _xml(path: str) -> Callable[[bytes], Masked]:
 
 
 def _in_any_namespace(path: str) -> str:
-    """Return a path whose names without namespace match in any namespace, even a default one."""
+    """Return a path whose names without a namespace match in any namespace, even a default one."""
     return _NAME.sub(lambda found: found[1] or f"{{*}}{found[2]}", path)
 
 

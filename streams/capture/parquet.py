@@ -49,7 +49,7 @@ SCHEMA = pyarrow.schema(
         ("decoded", pyarrow.string()),
     ]
 )
-"""The columns: the fields of :class:`Look`, the record itself, its decoded Avro data as JSON."""
+"""The columns: the fields of :class:`Look`, the record itself, and its decoded data as JSON."""
 
 
 def write_parquet(path: Path, records: Iterable[tuple[Record, Look]], topics: Topics) -> int:

@@ -62,8 +62,8 @@ def predict_refusals(
         try:
             command = read_command(record.key, record.value, headers, record.timestamp)
         except MalformedError:
-            continue  # event 161, not a rejected statement
-        # A replay issues every statement anew, so none counts as repeated.
+            continue  # this yields event 161, not a rejected statement
+        # A replay issues every statement anew, so no statement counts as repeated.
         predictor.take(homes[place.instance], command._replace(cause=None), record.timestamp)
     return predictor.refusals
 

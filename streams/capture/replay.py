@@ -20,7 +20,7 @@ from streams.kafka import AbortedError, FencedError, Outgoing
 __all__ = ["LATE", "Clock", "Progress", "Rejection", "Replayed", "Sink", "replay"]
 
 LATE = 0.1
-"""Seconds after its due time from which a record counts as late."""
+"""Seconds after its due time at which a record counts as late."""
 _SLICE = 0.1  # the longest pause in seconds, so that a signal is noticed soon
 _PROGRESS_EVERY = 1.0
 _LISTED = 20  # rejections that are described; all rejections are counted
@@ -31,7 +31,7 @@ class Sink(Protocol):
     """The destination of batches, in order: :class:`streams.capture.job.Job`."""
 
     def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
-        """Produce all items except those returned; raises SurroundingsError."""
+        """Produce all items except the returned items; raises SurroundingsError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class Restatement:
     def apply(self, record: Record, loop: int, now: int) -> Outgoing:
         """Return the record to produce, issued ``now`` (epoch milliseconds).
 
-        An undecodable command stays unchanged, because applications send such records too. The
+        An undecodable command stays unchanged, because applications also send such records. The
         cause is removed, because a replay issues a new command, which must not count as a
         repetition of the original.
         """

@@ -31,7 +31,7 @@ __all__ = ["Contents", "Due", "contents_of", "demand_time", "looped", "plan", "r
 
 _WINDOW = 10_000  # records in memory while they are sorted by time
 LONGEST = 31 * 86_400.0
-"""The longest plausible replay in seconds; in a longer one, a clock of the capture was wrong.
+"""The longest plausible replay in seconds; in a longer replay, a clock of the capture was wrong.
 """
 
 

@@ -93,7 +93,7 @@ def _topics(cluster: Cluster) -> Iterator[tuple[str, str]]:
 
 def _reader(cluster: Cluster, began: int) -> Consumer:
     ends = read_highs(cluster, [topic for topic, _ in _topics(cluster)])
-    # This order lets one of the two calls find records that are written between them.
+    # In this order, one of the two calls finds records that are written between the calls.
     since = ends | first_since(cluster, ends, began - _EARLIER)
     consumer = cluster.consumer(f"{cluster.topics.prefix}replay", auto_offset_reset="earliest")
     consumer.assign([TopicPartition(*place, offset) for place, offset in since.items()])

@@ -36,10 +36,11 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The numbers; times are epoch milliseconds, ``width`` is that of a column of ``rates``, in ms.
+    """The numbers; times are epoch milliseconds, ``width`` is a column's width in ``rates``, in ms.
 
-    ``offsets`` counts missing offsets between the first and the last of a partition, including
-    transaction markers; ``sequences`` counts messages that a queue lacks before its last message.
+    ``offsets`` counts missing offsets between the first and the last offset of a partition,
+    including transaction markers; ``sequences`` counts messages that a queue lacks before its last
+    message.
     """
 
     records: int

@@ -25,7 +25,7 @@ UNREADABLE = ""
 
 
 class Begin(NamedTuple):
-    """A BEGIN; among several with one id, the earliest is used: the later ones were rejected."""
+    """A BEGIN; among several with one id, the earliest is used: the later BEGINs were rejected."""
 
     at: int
     instance: str
@@ -127,7 +127,7 @@ class TalkReader:
         try:
             frame = queued.message
         except MalformedError:
-            return  # not a message of a dialog
+            return  # the record is not a message of a dialog
         own = frame.header.flags & (Flag.END | Flag.ERROR | Flag.UNSEQUENCED)
         if place is not None and place.instance is not None and not own:
             home = self.homes.get(place.instance, place.instance)

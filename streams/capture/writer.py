@@ -42,7 +42,7 @@ _BLOCK_BYTES = 128 * 1024  # before compression
 
 
 class CaptureWriter:
-    """Write a capture. As a context manager, it names the file when the file is complete.
+    """Write a capture. As a context manager, the writer names the file when the file is complete.
 
     Until then, the name is ``<name>.part``. After an exception this file stays and is readable up
     to the last written block. An existing file is replaced only at the end. Raises UsageError if
@@ -53,7 +53,7 @@ class CaptureWriter:
         self, path: str | os.PathLike[str], metadata: Metadata, *, codec: Codec = Codec.DEFLATE
     ) -> None:
         named = Path(path)
-        self.path = named.resolve() if named.is_symlink() else named  # the link itself stays
+        self.path = named.resolve() if named.is_symlink() else named  # keep the link itself
         if self.path.exists() and not self.path.is_file():
             raise UsageError(
                 f"{path} is not a regular file and is not replaced.", "Give a file to write."
@@ -128,7 +128,7 @@ class CaptureWriter:
             self._file.seek(self._counts_at)
             self._file.write(text.ljust(_COUNTS_WIDTH).encode("ascii"))
             self._file.flush()
-            os.fsync(self._file.fileno())  # before any other file refers to this file
+            os.fsync(self._file.fileno())  # this must happen before any file refers to this one
             self._file.close()
             os.replace(self._part, self.path)
         except OSError as error:

@@ -109,7 +109,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the chosen command; turn every failure into a message and an exit code."""
-        from streams.prose import WIDTH, wrapping_at  # listing the commands does not need it
+        from streams.prose import WIDTH, wrapping_at  # listing the commands needs no wrapping
 
         _show_what_there_is()
         with _worded(ctx), wrapping_at(text_width() or WIDTH):
@@ -191,7 +191,7 @@ def _stop(ctx: click.Context, error: Exception) -> NoReturn:
         log.error("unexpected error", exc_info=error)
     else:
         remedy = f"\n  Set {_TRACEBACK}=1 to see the traceback, and report the error with it."
-    words = pairwise(ctx.meta.get(_WORDS, ()))  # an option's value is not the input
+    words = pairwise(ctx.meta.get(_WORDS, ()))  # the value of an option is not the input
     file = next((w for last, w in words if not last.startswith("-") and os.path.exists(w)), None)
     text = " ".join(str(error).split())[:_LONGEST]
     about = "" if file is None else f" at {file}"

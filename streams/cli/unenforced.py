@@ -12,7 +12,7 @@ _SHOWN = 5
 
 
 def report_unenforced(found: Sequence[Finding]) -> None:
-    """Write findings of TA-47 to stderr, the first ones in full."""
+    """Write findings of TA-47 to stderr, the first few in full."""
     for finding in found[:_SHOWN]:
         click.echo(f"hopline: {finding.file}:{finding.line}: {finding.message}.", err=True)
     if found:

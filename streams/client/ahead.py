@@ -43,7 +43,7 @@ _TAKEN = 8
 _FETCHED: Mapping[str, Any] = {"fetch_message_max_bytes": 65_536, "enable_partition_eof": True}
 """The prefetch of Kafka's client. lz4 may expand a fetch by a factor of 255."""
 _REPORTED = 100
-"""Maximum number of errors of unreadable records kept to be raised; further errors are logged."""
+"""Maximum number of errors of unreadable records that wait to be raised; others are logged."""
 _PATIENCE = 30.0
 """Seconds to read committed offsets."""
 _SLICE = 1.0
@@ -88,7 +88,7 @@ class ReadAhead:
     def close(self) -> None:
         """Leave the group."""
         self._leaving = True  # offsets of a partition assigned during leaving cannot be read
-        if not self._commits.is_stuck:  # closing would wait for the commit, possibly forever
+        if not self._commits.is_stuck:  # otherwise closing would wait, possibly forever
             self._consumer.close()
 
     @property
@@ -107,7 +107,7 @@ class ReadAhead:
         """
         if self._over is not None:
             raise self._over
-        if self._commits.is_stuck:  # until it ends, any use of the consumer would wait for it
+        if self._commits.is_stuck:  # until then, any use of the consumer would wait
             text = f"{self.topic}: an earlier commit is still waiting for Kafka."
             raise SurroundingsError(text, "Receive again later.")
         try:
@@ -121,7 +121,7 @@ class ReadAhead:
         self._commit_begun()
         if self._is_dealt and not self._is_held() and self._returning.finds_idle([self.topic]):
             if first is not None and first.error() is None:
-                first = None  # the record is read again
+                first = None  # this record will be read again
             self._consumer.unsubscribe()
             self._join()
         while first is not None:
@@ -129,10 +129,10 @@ class ReadAhead:
             # records of its partition.
             failed = [self._take(first)]
             failed += map(self._take, self._consumer.consume(_TAKEN, 0))
-            # only when all records that were read have been processed
+            # raise only when all records that were read have been processed
             for error in filter(None, failed):
                 raise error
-            if self.broken:  # report these first, because any number of records may follow
+            if self.broken:  # report broken records first, as any number may follow
                 break
             self._pace()
             first = self._consumer.poll(0)
@@ -144,7 +144,7 @@ class ReadAhead:
     def is_complete(self) -> bool:
         """Return whether waiting is pointless: all records are read, or no more records fit.
 
-        This includes a member without partitions.
+        Waiting is also pointless for a member without partitions.
         """
         return self._is_dealt and all(p.at_end or p.paused for p in self.partitions.values())
 
@@ -201,7 +201,7 @@ class ReadAhead:
                 partition.paused = full
 
     def _take(self, message: Message) -> HoplineError | None:
-        """Buffer a record that was read; return an error that does not belong to a record."""
+        """Buffer a record that was read; if it is an error without a record, return the error."""
         error = message.error()
         is_end = error is not None and error.code() == KafkaError._PARTITION_EOF
         if error is not None and not is_end:

@@ -25,7 +25,7 @@ from streams.prose import counted
 from streams.wire.reading import Reading
 
 Begin = Literal["beginning", "end"] | int | Mapping[int, int]
-"""The start position of partitions without an offset: one for all, or one per partition."""
+"""The start position of partitions without an offset: one for all partitions, or one for each."""
 
 
 class PositionLostError(SurroundingsError):

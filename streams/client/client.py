@@ -1,9 +1,9 @@
 """Dialogs for applications: BEGIN DIALOG, SEND, RECEIVE and END CONVERSATION, over Kafka.
 
 A statement is a record in the instance's ``cmd`` topic. The statement takes effect when the
-endpoint worker applies it. With ``wait``, :meth:`Client.perform` returns only then, and raises the
-error that SQL Server would report. Without ``wait``, a statement is as durable as a Kafka record,
-and an error is reported as an event.
+endpoint worker applies it. With ``wait``, :meth:`Client.perform` returns only after that, and
+raises the error that SQL Server would report. Without ``wait``, a statement is as durable as a
+Kafka record, and an error is reported as an event.
 """
 
 from __future__ import annotations
@@ -196,7 +196,8 @@ class Client(Statements):
     def _serve(self) -> None:
         """Process the producer's reports; raise SurroundingsError if it has lost all brokers.
 
-        Another thread looks for lost brokers, because that takes some seconds while Kafka is down.
+        Another thread looks for lost brokers, because the search takes some seconds while Kafka is
+        down.
         """
         self._producer.poll(0)
         if self._lost_brokers.is_due(is_well=not len(self._producer)):

@@ -1,7 +1,7 @@
 """Receive, process and send in one Kafka transaction.
 
 The offsets of the queue and the commands are committed together. A killed process has committed
-either both or neither, so every message takes effect exactly once if all its effects are
+both or neither of them, so every message takes effect exactly once if all its effects are
 statements. (For effects in a database, use the inbox.)
 
 The steps of a commit, and the state after a failure in each step:

@@ -46,7 +46,7 @@ class Inbox:
     def forget(self, days: float = 7) -> int:
         """Delete entries older than ``days``; return the number of deleted rows.
 
-        This age must exceed the longest time for which a receiving process may be suspended.
+        ``days`` must exceed the longest time for which a receiving process may be suspended.
         """
         before = _now() - int(days * 86_400)
         return int(self._session.execute(removal(self._reader, before)).rowcount)

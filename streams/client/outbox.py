@@ -33,7 +33,7 @@ class Executes(Protocol):
 
 
 class Outbox(Statements):
-    """Issue statements in the transaction of ``session``; both have the same thread safety.
+    """Issue statements in the transaction of ``session``; as thread-safe as the session.
 
     ``METADATA.create_all(engine)`` creates the tables; ``hopline outbox --ddl`` prints them. Errors
     of statements are reported only by events.

@@ -11,11 +11,11 @@ from streams.node import Progress, ReadyQueue, ReadyRow
 from streams.protocol import Message as Frame
 
 READ_AHEAD = 580
-"""Number of messages among which the next of a partition is chosen; bounds offset metadata."""
+"""Number of messages from which a partition's next message is chosen; bounds offset metadata."""
 READ_AHEAD_BYTES = 32_000_000
 """Bytes that a member reads ahead in all its partitions, plus one message per partition."""
 NOTE = 3_500
-"""Characters of the offset's metadata at which reading ahead stops; Kafka stores up to 4,096. The
+"""Characters of an offset's metadata at which reading ahead stops; Kafka stores up to 4,096. The
 metadata becomes this long if received and waiting messages alternate thousands of times."""
 HOLDER = "application"
 """The owner of received messages, because a member has one transaction at a time."""

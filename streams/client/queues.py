@@ -95,7 +95,7 @@ class QueueSettings:
         """Disable a poisoned queue for all readers, and report event 143.
 
         A process without the right to write the catalog disables the queue for itself only, and
-        logs a warning; so does every process if the catalog has an invalid object. Raises
+        logs a warning. Every process does the same if the catalog has an invalid object. Raises
         SurroundingsError if other writers keep changing the catalog during the attempts.
         """
         for left in reversed(range(_ATTEMPTS)):

@@ -99,7 +99,7 @@ class Readings:
             )
         left = self._producer.flush(_TIMEOUT)
         if failed or left:
-            self._producer = None  # the next attempt uses a new client, in case this one is stuck
+            self._producer = None  # the next attempt uses a new client: this client may be stuck
             why = failed[0].str() if failed else f"no answer for {_TIMEOUT:.0f} s"
             raise AbortedError(
                 f"{self._log}: the group's position was not recorded: {why}.",

@@ -72,9 +72,9 @@ class Receiver:
     143); the count restarts when the queue is enabled.
 
     ``member`` is this process's stable name in the group. With a name, a killed process resumes at
-    once; without a name, the partitions wait for the session timeout (10 s). They also wait that
-    long for a named member that never returns. A second member with the same name fences the first
-    (FencedError), and so does a lost session; in both cases, create a new receiver.
+    once; without a name, the partitions wait for the session timeout (10 s). The partitions also
+    wait that long for a named member that never returns. A second member with the same name fences
+    the first (FencedError), and so does a lost session; in both cases, create a new receiver.
 
     ``begin`` is the start position in partitions without an offset: "beginning", "end" or an
     offset; for several partitions, give one offset each (``{0: 4711}``). Without ``begin``, a new
@@ -142,7 +142,7 @@ class Receiver:
 
         Raises SurroundingsError if the outcome is unknown, because Kafka does not respond or has
         reassigned the queue; the messages are then redelivered to some member. ``through`` is a
-        different function that commits the offsets (with the member's metadata): all of them, or
+        different function that commits the offsets (with the member's metadata): all offsets, or
         none if the function raises an error.
         """
         if self._ahead.bereft:
@@ -185,7 +185,7 @@ class Receiver:
     # --- choosing --------------------------------------------------------------------------------
 
     def _awaited(self, timeout: float | None, look: Callable[[], Found]) -> Found:
-        """Read ahead until a lookup succeeds, the time is over, or the whole queue is read."""
+        """Read ahead until a lookup succeeds, the time is up, or the whole queue has been read."""
         deadline = inf if timeout is None else time.monotonic() + timeout
         left = 0.0
         while True:

@@ -128,7 +128,7 @@ def refuse_to_wait(*, wait: bool) -> None:
 
 
 def new_command(on: Conversation, kind: CommandKind, **said: Any) -> Command:
-    """Return a statement with its own id; ``said`` contains the given fields."""
+    """Return a statement with a new id; ``said`` contains the given fields."""
     now = time.time_ns() // 1_000_000
     return Command(on.id, uuid.uuid4(), kind, on.database, on.is_initiator, now, **said)
 

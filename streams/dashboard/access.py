@@ -134,7 +134,7 @@ async def _remember(scope: Scope, send: Send, token: str) -> None:
     where = quote(scope["path"]) + (f"?{urlencode(rest)}" if rest else "")
     # Two leading slashes would redirect to another host.
     where = "/" + where.lstrip("/")
-    # A proxy may end TLS; uvicorn trusts one on loopback, or in FORWARDED_ALLOW_IPS.
+    # A proxy may end TLS; uvicorn trusts a proxy on loopback, or in FORWARDED_ALLOW_IPS.
     secure = "; Secure" if scope.get("scheme") == "https" else ""
     cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
     await _answer(send, 303, "", (("location", where), ("set-cookie", cookie)))

@@ -91,7 +91,7 @@ class Browser:
         self._address = Address.of(where)
         self._places = Places()
         self._shown = False
-        # keep a reference: a task without one may be collected
+        # keep a reference: a task without a reference may be garbage-collected
         self._first: asyncio.Task[None] | None = None
 
     def lay_out(self, refresh: float) -> None:

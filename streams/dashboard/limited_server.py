@@ -14,7 +14,7 @@ IDLE_FOR = 10.0
 
 
 class LimitedServer(uvicorn.Server):
-    """A server that limits connections and closes those without a request, unlike uvicorn."""
+    """A server that, unlike uvicorn, limits connections and closes those without a request."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         config.limit_concurrency = AT_ONCE

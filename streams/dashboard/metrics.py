@@ -1,6 +1,6 @@
 """Metrics of a dashboard for Prometheus: views, durations, unavailable sources.
 
-Labels are the names of pages and sources, which are few.
+The only labels are the names of pages and sources, of which there are a few.
 """
 
 from __future__ import annotations

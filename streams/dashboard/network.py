@@ -93,7 +93,7 @@ def routed_of(questions: Questions) -> frozenset[tuple[str, str]]:
 
 
 def begins_of(questions: Questions) -> dict[str, int]:
-    """Return, for each instance, how many flows it begins, minus those that lead to it."""
+    """Return, for each instance, the flows that it begins minus the flows that lead to it."""
     flows = flows_of(questions.estate)
     asked = Counter(flow.to for flow in flows)
     senders = Counter(flow.sender.instance.name for flow in flows)
@@ -105,7 +105,7 @@ def begins_of(questions: Questions) -> dict[str, int]:
 
 
 def network_of(folder: Path | None, cluster: Cluster | None) -> Network:
-    """Return the network of a folder or of a cluster's catalog; without both, an empty network."""
+    """Return the network of a folder or of a cluster's catalog; with neither, an empty network."""
     if folder is not None:
         return Network(str(folder), lambda: _of_folder(folder))
     if cluster is not None:

@@ -104,7 +104,7 @@ class Slow:
             answer = CachedResult(read(), began, self._now() - began, began)
         except HoplineError as error:
             answer = self._failed(reading.answer, error.message)
-        except Exception as error:  # any error is reported, and the next call retries
+        except Exception as error:  # log any error; the next call retries
             log.exception("a page's content could not be read")
             why = f"It could not be read ({type(error).__name__}); see the log."
             answer = self._failed(reading.answer, why)

@@ -87,8 +87,8 @@ class Children:
 def _kill(child: subprocess.Popen[bytes]) -> None:
     """Kill a child with its own children, and wait for it.
 
-    This does not use ``Popen.wait``: if Ctrl-C interrupts a poll, Popen may never release its lock,
-    and would then wait for the lock forever.
+    This method does not use ``Popen.wait``: if Ctrl-C interrupts a poll, Popen may never release
+    its lock, and would then wait for the lock forever.
     """
     os.killpg(child.pid, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):  # another call has already waited for the process

@@ -43,8 +43,8 @@ def _groups(sights: Sequence[Sight]) -> list[list[Sight]]:
     moved across a fault.
     """
     groups: list[list[Sight]] = []
-    latest: dict[tuple[object, ...], int] = {}  # the last group of a kind
-    last_of: dict[uuid.UUID | None, int] = {}  # the last group with an event of a dialog
+    latest: dict[tuple[object, ...], int] = {}  # the last group of each kind
+    last_of: dict[uuid.UUID | None, int] = {}  # the last group of each dialog
     barrier = 0
     for sight in sights:
         at, key = latest.get(_key(sight), -1), _key(sight)

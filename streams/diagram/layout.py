@@ -83,7 +83,7 @@ def lay_out(diagram: Diagram, *, titled: bool = True) -> Layout:
 def head_width(participant: Participant) -> float:
     """Return the width of a participant's box."""
     name, where = text_width(participant.name), text_width(participant.where)
-    return max(name * 1.16, where * 0.92) + 2 * PAD  # bold and large; small
+    return max(name * 1.16, where * 0.92) + 2 * PAD  # the name is bold and large, the place small
 
 
 def _columns(diagram: Diagram) -> dict[Place, float]:

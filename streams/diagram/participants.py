@@ -11,7 +11,7 @@ def participants(seen: Sequence[Sight], instances: Iterable[str]) -> Iterator[Pa
     """Yield all participants: the instances in the order in which messages reach them.
 
     Services that send first are to the left of their instance, all other services to its right. The
-    order is that of the whole run, even if only a part is drawn.
+    order is the order of the whole run, even if only a part of the run is drawn.
     """
     met: dict[Place, Shape] = {}
     for sight in seen:

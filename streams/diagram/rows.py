@@ -19,7 +19,7 @@ Place = tuple[str, ...]
 
 
 class Shape(Enum):
-    """The type of a row: the first six are arrows, the others are notes over their participants."""
+    """The type of a row: the first six types are arrows, the rest notes over their participants."""
 
     STATEMENT = "statement"  # from a service to its instance
     QUEUED = "queued"  # from an instance to one of its services
@@ -29,8 +29,8 @@ class Shape(Enum):
     END = "end"
     NOTE = "note"
     TROUBLE = "trouble"  # a note on an error
-    FAULT = "fault"  # a fault or change of the system, not of a dialog
-    AGAIN = "again"  # rows that repeat those above
+    FAULT = "fault"  # a fault in the system or a change to it, not to a dialog
+    AGAIN = "again"  # rows that repeat the rows above
 
     @property
     def is_arrow(self) -> bool:

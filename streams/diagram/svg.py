@@ -65,7 +65,7 @@ _FONTS = (
     "'DejaVu Sans', sans-serif"
 )
 _LEAST = 0.72
-_FLIES = 0.72  # the part of its path over which a lost copy is drawn
+_FLIES = 0.72  # a lost copy is drawn over this part of its path
 _CROSS = 4.5
 _QUOTE = {'"': "&quot;"}
 

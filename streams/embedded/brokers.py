@@ -23,7 +23,7 @@ class Brokers:
     """
 
     def __init__(self, data: Path, count: int = 3, beside: Beside = NOTHING) -> None:
-        """Set the folder for all data, and the number of brokers; all have ``beside``."""
+        """Set the folder for all data, and the number of brokers; all brokers have ``beside``."""
         ports = free_ports(2 * count)
         controllers = tuple(ports[count:])
         folders = [data / str(number) for number in range(1, count + 1)]
@@ -41,7 +41,7 @@ class Brokers:
         return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
 
     def start(self) -> None:
-        """Start all brokers; return when all respond. One alone would wait for a majority."""
+        """Start all brokers; return when all respond. A broker alone would wait for a majority."""
         self._each(lambda broker: broker.start(tied=True))
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> None:
@@ -53,7 +53,7 @@ class Brokers:
             list(pool.map(act, self.brokers))
 
     def __enter__(self) -> Self:
-        """Start the brokers; if one fails, stop the others."""
+        """Start the brokers; if one of them fails, stop the others."""
         try:
             self.start()
         except BaseException:
@@ -67,5 +67,5 @@ class Brokers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the brokers, but do not wait for the last ones, which have no majority."""
+        """Stop the brokers, but do not wait for the last brokers, which have no majority."""
         self.stop(5.0)

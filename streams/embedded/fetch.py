@@ -25,7 +25,7 @@ _TIMEOUT_S = 60
 
 
 def fetch(jars: tuple[Jar, ...], folder: Path) -> None:
-    """Put every jar into ``folder``; raise an error if one is unavailable or does not match."""
+    """Put every jar into ``folder``; raise an error if a jar is unavailable or does not match."""
     folder.mkdir(parents=True, exist_ok=True)
     # In the same folder, so that the final move is a rename.
     with (

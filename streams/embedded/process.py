@@ -130,7 +130,7 @@ def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
 def command_line(pid: int) -> str:
     """Return a process's command line, or "" if there is no such process.
 
-    It is compared with the expected command line, because process ids are reused.
+    Callers compare it with the expected command line, because process ids are reused.
     """
     proc = Path(f"/proc/{pid}/cmdline")
     if proc.parent.parent.joinpath("self").exists():  # Linux

@@ -18,7 +18,8 @@ _FIXED = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "share.coordinator.state.topic.num.partitions": "4",
-    # An open transaction blocks every read_committed consumer, so abort that of a dead worker soon.
+    # An open transaction blocks read_committed consumers, so abort a dead worker's transaction
+    # soon.
     "transaction.max.timeout.ms": "15000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     # No rebalance delay on one machine.
@@ -104,8 +105,8 @@ def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOT
 def threads(cores: int) -> dict[str, str]:
     """Return the numbers of network and request threads; Kafka's defaults are for servers.
 
-    The defaults are 3 and 8. Every request passes between threads, and on few cores each thread
-    must be woken. With 1 and 3 threads, a broker on two cores needs 5 to 10 % less CPU
+    The defaults are 3 and 8. Every request passes between threads, and on a machine with few cores
+    each thread must be woken. With 1 and 3 threads, a broker on two cores needs 5 to 10 % less CPU
     (docs/performance_notes.md).
     """
     network, workers = max(1, min(3, cores // 2)), max(3, min(8, cores + 1))

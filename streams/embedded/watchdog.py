@@ -36,7 +36,7 @@ class Watchdog:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=(parent, child),
-            start_new_session=True,  # Ctrl-C in the shell does not reach it
+            start_new_session=True,  # so that Ctrl-C in the shell does not reach the watchdog
         )
         os.close(parent)
         os.close(child)
@@ -62,7 +62,7 @@ class Watchdog:
             self.process.wait(_LEAVE_S)
 
     def _write(self, line: bytes) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the child has ended, and with it the watchdog
+        with contextlib.suppress(BrokenPipeError):  # the child and the watchdog have ended
             os.write(self._parent_end, line)
 
 

@@ -1,4 +1,4 @@
-"""The broker setting for how long a transaction may stay open, which topics cannot override."""
+"""Check the broker setting that limits how long a transaction may stay open."""
 
 from __future__ import annotations
 

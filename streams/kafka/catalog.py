@@ -44,15 +44,15 @@ class CatalogState:
         """Return whether the catalog must be read again from its start.
 
         Kafka removes a tombstone after a day, so a reader that was absent for longer may keep
-        removed objects, and would refuse every new version. If a version still does not match after
-        the catalog was read again, another writer is at fault.
+        removed objects, and would then refuse every new version. If a version still does not match
+        after the catalog was read again, another writer is at fault.
         """
         return self.refused not in ("", self._reread_for)
 
     def replace(self, reread: CatalogState) -> bool:
         """Take over the state that was read again from the start; return whether it is newer.
 
-        Otherwise the last valid version remains, which may no longer be in the log.
+        Otherwise the last valid version stays in use, although it may no longer be in the log.
         """
         self.objects, self.error, self.next = reread.objects, reread.error, reread.next
         self.refused = self._reread_for = reread.refused

@@ -33,7 +33,7 @@ fetches again. The client's limits in bytes exclude headers, and lz4 may expand 
 of 255, gzip by 1,032. Kafka always returns a whole batch, so only ``receive.message.max.bytes``
 limits the data that is decompressed."""
 _LOOK = 5.0
-"""Seconds between log lines about waiting for a cluster."""
+"""Seconds between log lines that report the wait for a cluster."""
 HEADER_BYTES = 128
 """Bytes that a header takes in memory besides its name and value."""
 _HEADERS = 16
@@ -56,7 +56,7 @@ def headers_of(message: Message) -> Headers:
     try:
         headers: Headers | None = _headers(message)
     except SystemError:
-        message.set_headers([(_UNREADABLE, None)])  # the next call raises, too
+        message.set_headers([(_UNREADABLE, None)])  # so that the next call also raises the error
         raise MalformedError(_UNREADABLE) from None
     if headers and headers[0][0] == _UNREADABLE:
         raise MalformedError(_UNREADABLE)
@@ -66,7 +66,7 @@ def headers_of(message: Message) -> Headers:
 def size_of(message: Message) -> int:
     """Return the size in bytes of a record with its headers, which ``len`` leaves out.
 
-    Each header above the number that our records have counts :data:`HEADER_BYTES` more.
+    Each header beyond the number that our records have adds :data:`HEADER_BYTES`.
     """
     try:
         headers = headers_of(message)
@@ -80,8 +80,9 @@ def size_of(message: Message) -> int:
 class Cluster:
     """A Kafka cluster; ``properties`` are librdkafka properties for every client.
 
-    They override the values that this class sets, so UsageError is raised for properties on which
-    correctness depends. ``replication`` applies to the creation and comparison of topics.
+    These properties override the values that this class sets, so UsageError is raised for
+    properties on which correctness depends. ``replication`` applies to the creation and comparison
+    of topics.
     """
 
     bootstrap: str
@@ -118,7 +119,7 @@ class Cluster:
         stats: ReadStatistics | None = None,
         **config: Any,
     ) -> Producer:
-        """Create an idempotent producer with Java's partitioner; success reports only on request.
+        """Create an idempotent producer with Java's partitioner, and success reports on request.
 
         ``stats`` receives the producer's statistics from time to time, while the producer is
         polled; exceptions in ``stats`` are only logged.
@@ -148,7 +149,7 @@ class Cluster:
     ) -> Consumer:
         """Create a read_committed consumer that commits only explicitly.
 
-        ``stats`` has the same meaning as for :meth:`producer`. ``within`` limits the bytes of a
+        ``stats`` has the same meaning as in :meth:`producer`. ``within`` limits the bytes of a
         response and overrides ``properties``: a larger batch is not read, and the client tries
         again until it is assigned another offset. ``errors`` receives the client's errors when the
         client is polled, including the error for a larger batch (_BAD_MSG). ``commits`` receives

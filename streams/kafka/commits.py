@@ -18,7 +18,7 @@ _AGAIN = 0.1
 
 
 class Commits:
-    """The commits of one consumer, one at a time; not for callbacks of the consumer.
+    """The commits of one consumer, one at a time; do not use this in callbacks of the consumer.
 
     Kafka's client lets one thread at a time use a consumer: while a callback runs, a commit of
     another thread is not sent, and until the commit returns, the consumer cannot be polled.

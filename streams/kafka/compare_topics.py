@@ -24,7 +24,7 @@ from streams.wire.specs import TopicSpec
 _TIMEOUT = 30.0
 _IN_SYNC = "min.insync.replicas"
 _AT_LEAST = (_IN_SYNC, "delete.retention.ms")
-"""Settings for which a larger value is also safe."""
+"""Settings for which a larger value than required is also safe."""
 _SAFE_ELECTION = {"unclean.leader.election.enable": "false"}
 """The setting with which Kafka never elects a leader that lacks acknowledged records."""
 _MORE_REPLICAS = (
@@ -62,8 +62,8 @@ def compare(cluster: Cluster, specs: Iterable[TopicSpec]) -> list[Mismatch]:
     """Compare topics with their specifications.
 
     Compares existence, partitions, replicas, cleanup policy, timestamp type and retention. A topic
-    may have more replicas, and more in sync, than the setting ``replication`` requires, and may
-    keep tombstones for longer.
+    may have more replicas and a larger minimum of in-sync replicas than the setting ``replication``
+    requires, and may keep tombstones for longer.
     """
     wanted = {s.name: s for s in specs}
     admin = cluster.admin()

@@ -36,7 +36,7 @@ _ANSWERS = 3.0
 def create(cluster: Cluster, specs: Sequence[TopicSpec]) -> list[str]:
     """Create missing topics and correct existing ones; return the changes made.
 
-    The topics are compared first, so no right to create or alter is needed if all match.
+    The topics are compared first, so no right to create or alter is needed if all topics match.
     """
     return settle(cluster, specs, compare(cluster, specs))
 
@@ -140,7 +140,7 @@ def _await_known(cluster: Cluster, counts: Mapping[str, int]) -> None:
 
 
 def _knows(cluster: Cluster, broker: str, counts: Mapping[str, int]) -> bool:
-    # A new client asks its bootstrap broker; later it knows the others.
+    # A new client asks its bootstrap broker first, and only later knows the other brokers.
     admin = replace(cluster, bootstrap=broker).admin()
     try:
         topics = admin.list_topics(timeout=_ANSWERS).topics

@@ -76,7 +76,7 @@ def find_beyond_apply(cluster: Cluster, mismatches: Iterable[Mismatch]) -> tuple
 
 
 def _find_too_few(mismatches: Iterable[Mismatch]) -> tuple[str, ...]:
-    """Return a sentence about topics with too few replicas: the first, the count, the remedy."""
+    """Return a sentence about topics with too few replicas: first topic, count and remedy."""
     found = [m for m in mismatches if _is_finding(m)]
     if not found:
         return ()

@@ -17,7 +17,7 @@ CACHE_BYTES = 48 << 20
 RECORD_BYTES = 1_024
 """The bytes of a record besides its key and value: headers, and Python's objects."""
 _SKIP, _SKIP_BYTES = 600, 16 << 20
-"""Records that can be skipped in the time of a new fetch (5 ms), and bytes in that of a few."""
+"""Maximum records to skip instead of a new fetch (5 ms), and maximum bytes (a few fetches)."""
 _AT_ONCE = 500
 """Maximum number of records that one call takes from the client."""
 _LARGE, _SHARE = 128 << 10, 16
@@ -29,12 +29,12 @@ class GoneError(SurroundingsError):
 
 
 class Fetcher:
-    """Fetch records of one partition by offset, with a cache of the latest.
+    """Fetch records of one partition by offset, with a cache of the latest records.
 
     Workers keep offsets instead of bodies, and reread bodies when they are needed. A caller that
     needs several records requests them in offset order, so that the log is read forward once. The
     cache has up to ``cache_bytes``, counting keys, values, headers and :data:`RECORD_BYTES` per
-    record. Skipped records are cached too, because the next call often needs them: the messages of
+    record. Skipped records are also cached, because the next call often needs them: the messages of
     waiting dialogs are interleaved. Large records use only free space.
 
     ``bytes_returned`` counts the bytes of requested records, ``bytes_read`` the bytes of all
@@ -104,7 +104,7 @@ class Fetcher:
                 )
             if self.bytes_read > skipped:
                 consumer = self._at(position, seeks=True)
-                skipped = sys.maxsize  # next is the record, unless it was deleted
+                skipped = sys.maxsize  # the record is next, unless it was deleted
 
     def _next_of(self, consumer: Consumer) -> Message:
         try:

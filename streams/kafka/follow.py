@@ -25,7 +25,7 @@ _AHEAD = 1_000
 _SLICE = 0.2
 """Seconds per call of the client library; short, so that interrupts are handled."""
 _PATIENCE = 30.0
-_TAIL = -2000  # for librdkafka, this minus n means n records before the end
+_TAIL = -2000  # for librdkafka, this value minus n means n records before the end
 
 
 def raw_record(message: Message) -> RawRecord:

@@ -1,4 +1,4 @@
-"""Find hung transactions: `read_committed` consumers cannot read beyond their first record.
+"""Find hung transactions, beyond whose first record `read_committed` consumers cannot read.
 
 Our producers commit, or the coordinator aborts, within 15 s (`transaction.timeout.ms`). A
 transaction that stays open longer was lost by the coordinator (for example KAFKA-20734) and stays

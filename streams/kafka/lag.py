@@ -147,7 +147,7 @@ def _offsets(
                 again.append(TopicPartition(place.topic, place.partition))
         if again:
             time.sleep(_PAUSE)
-            # the client refreshes the leaders now
+            # this makes the client refresh the leaders
             known = admin.list_topics(timeout=_TIMEOUT).topics
             again = [place for place in again if place.topic in known]
         left = again

@@ -32,8 +32,8 @@ class Asking(Protocol):
 class LostBrokers:
     """Watch clients that have had no response from Kafka for a while; ``clock`` is in seconds.
 
-    The clients request the metadata of one ``topic``, if given, otherwise of all topics: a consumer
-    that accepts only small responses must not request the metadata of all topics.
+    The clients request the metadata of one ``topic``, if given, and otherwise of all topics: a
+    consumer that accepts only small responses must not request the metadata of all topics.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class LostBrokers:
     def are_lost(self, *clients: Asking) -> bool:
         """Check the clients, which takes some seconds if one of them gets no response.
 
-        The clients are asked again after a new client, because Kafka may have returned in the
-        meantime.
+        The clients are checked again after a new client was tried, because Kafka may have returned
+        in the meantime.
         """
         return (
             not self._are_answered(clients)

@@ -1,6 +1,6 @@
 """Notes in the metadata of committed offsets, with an explicit end.
 
-Kafka's client (librdkafka 2.16 with confluent-kafka 2.16.1) returns some of these texts together
+Kafka's client (librdkafka 2.16 with confluent-kafka 2.16.1) returns some of these notes together
 with bytes that follow them in memory: ``r0 5+2`` becomes ``r0 5+25``, or text that is not UTF-8. So
 a note contains an end mark.
 """

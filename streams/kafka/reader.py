@@ -141,7 +141,7 @@ def read_live(
 ) -> dict[bytes, bytes]:
     """Return the content of a compacted topic: the latest value of each key.
 
-    With ``only``, just these keys are kept, because all keys may have more data than fits into
+    With ``only``, the result has just these keys, because the values of all keys may not fit into
     memory.
     """
     live: dict[bytes, bytes] = {}
@@ -158,7 +158,7 @@ def read_live(
 
 
 def _ends(cluster: Cluster, topic: str, partitions: list[int]) -> dict[int, int]:
-    """Return the high watermarks: a read_committed consumer gets the last stable offset."""
+    """Return the high watermarks; a read_committed consumer would get the last stable offsets."""
     consumer = cluster.consumer(
         f"{cluster.topics.prefix}reader", isolation_level="read_uncommitted"
     )

@@ -1,4 +1,4 @@
-"""Read the recent records of a one-partition topic in few fetches, and detect its end.
+"""Read the recent records of a one-partition topic with a few fetches, and detect its end.
 
 While a partition has records that the application has not taken, the client checks it every
 ``fetch.queue.backoff.ms``, and meanwhile fetches only the other partitions. A consumer that

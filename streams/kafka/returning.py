@@ -32,7 +32,7 @@ _MOST = 5
 
 
 class Returning:
-    """The check of a member after it has joined its group; without a ``name``, nothing is checked.
+    """The check that a member makes after joining a group; without a ``name``, it does nothing.
 
     ``is_due``: a check may still be needed. ``after``: delay in seconds after the first request,
     for groups whose members transfer partitions in two steps, between which partitions are

@@ -19,7 +19,7 @@ Place = tuple[str, int]
 """Topic and partition."""
 
 _QUIET = 30.0
-"""Seconds after which Kafka is asked whether a partition has records that were not fetched."""
+"""Seconds without a fetch after which the log end is requested, to find records not fetched."""
 _EVERY = 10.0
 """Seconds between such checks."""
 _TIMEOUT = 1.0
@@ -38,7 +38,7 @@ class StalledFetch:
     A partition is stalled if its fetch position stays below the last stable offset from one check
     to the next, with a report of the client in between, while the client has no buffered records.
     (A client with buffered records does not fetch because its application is slow.) ``also``
-    receives the reports, too.
+    receives the reports as well.
     """
 
     def __init__(

@@ -23,8 +23,8 @@ def stated_cluster(stated: Stated, home: Topics, credentials: Credentials) -> Cl
     """Return a cluster with its address; raise UsageError if there is no address.
 
     Settings override the topology. If the settings have credentials, only the settings define the
-    address to which these are sent; otherwise any writer of the catalog could obtain a password.
-    ``home`` provides the default prefix of the cluster's topics.
+    address to which these credentials are sent; otherwise any writer of the catalog could obtain a
+    password. ``home`` provides the default prefix of the cluster's topics.
     """
     _demand_stateable(stated)
     name = stated.credentials or stated.name

@@ -1,4 +1,4 @@
-"""Take records that a client has fetched, a few at a time, up to a limit of memory.
+"""Take records that a client has fetched, a few at a time, up to a memory limit.
 
 For each record that it returns, the client builds a list of all headers. A header of one byte takes
 64 bytes there and up to 200 in Python, and 99,000 of them fit into a record that lz4 compresses to
@@ -46,4 +46,4 @@ def _count_of_headers(message: Message) -> int:
     try:
         return len(headers_of(message))
     except MalformedError:
-        return 0  # headers_of has dropped them
+        return 0  # headers_of has dropped the headers

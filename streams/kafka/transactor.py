@@ -1,4 +1,4 @@
-"""Commit records, with offsets if any, in one transaction.
+"""Commit records, and offsets if there are any, in one transaction.
 
 This module is for applications and relays; an endpoint worker has its own transactions. A
 transaction is opened, filled and committed in one call. Because an open transaction blocks

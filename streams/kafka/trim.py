@@ -15,7 +15,7 @@ _TIMEOUT = 30.0
 
 
 def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: int) -> Offsets:
-    """Return the first offset of each log that is not older than a time (epoch milliseconds).
+    """Return each log's first offset whose record is not older than a time (epoch milliseconds).
 
     Older records may follow that offset. Logs that have only older records are left out.
     """

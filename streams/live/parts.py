@@ -22,7 +22,7 @@ class Part:
 
 
 def parts_of(topology: Topology, chosen: str | None = None) -> tuple[Part, ...]:
-    """Return every part, or that of the ``chosen`` cluster; raise UsageError if there is none."""
+    """Return all parts, or the ``chosen`` cluster's part; raise UsageError if there is none."""
     names = clusters_of(topology)
     if chosen is not None:
         names = (chosen,)

@@ -1,9 +1,10 @@
 """Trace a path with a probe that the live workers forward and no application sees.
 
 A probe is an acknowledgement of a nonexistent dialog. Forwarders route a probe by the same rules
-and the same plan as a message. It ends in the topic ``ack`` of the delivering instance, where the
-endpoint worker finds no dialog. (The worker answers a returning probe that the dialog is closed,
-but this answer reaches no endpoint.) The probe's ``sb-hop`` contains the path and the times.
+and the same plan as a message. The probe ends in the topic ``ack`` of the delivering instance,
+where the endpoint worker finds no dialog. (The worker answers a returning probe that the dialog is
+closed, but this answer reaches no endpoint.) The probe's ``sb-hop`` contains the path and the
+times.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Probe:
 
 
 class Tracer:
-    """A context manager that sends probes from one service to another, one after the other.
+    """A context manager that sends probes, one after the other, from one service to another.
 
     ``timeout``: seconds for one direction.
     """
@@ -176,7 +177,7 @@ def _instances(outcome: Outcome) -> tuple[str, ...]:
 
 
 def _taken(paths: Paths, leg: Leg) -> Outcome | None:
-    """Return the predicted outcome that the probe has taken, if any."""
+    """Return the predicted outcome with which the probe's path agrees, if any."""
     arrived = leg.arrived is not None
     for outcome in paths.outcomes:
         if arrived and outcome.way.ending.delivered and _instances(outcome) == leg.instances:

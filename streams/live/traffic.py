@@ -24,10 +24,10 @@ LATE = 0.01
 class Load:
     """The load: dialogs of ``length`` messages each, ``rate`` messages per second in total.
 
-    ``dialogs`` are open at a time; ``think`` is the minimum number of seconds between two messages
-    of a dialog. ``size`` is the range of body sizes in bytes; ``duration`` is in seconds.
-    ``texts``, if given, are the bodies, used in turn. Without ``ends``, the other side ends the
-    dialogs.
+    ``dialogs`` is how many dialogs are open at a time; ``think`` is the minimum number of seconds
+    between two messages of a dialog. ``size`` is the range of body sizes in bytes; ``duration`` is
+    in seconds. ``texts``, if given, are the bodies, used in turn. Without ``ends``, the other side
+    ends the dialogs.
     """
 
     instance: str

@@ -1,4 +1,4 @@
-"""Verify that no message is lost: find the sources, choose an engine to read them, and judge."""
+"""Verify that no message is lost: find sources, choose an engine that reads them, and judge."""
 
 from __future__ import annotations
 

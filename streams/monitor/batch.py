@@ -138,7 +138,7 @@ def sum_dialogs(
     judge: Callable[[Iterable[tuple[bytes, Iterable[Any]]]], Sum],
     plus: Callable[[Sum, Sum], Sum],
 ) -> Sum:
-    """Judge every dialog with all of its parts, one partition at a time; add up the sums."""
+    """Judge every dialog with all of its parts, one partition at a time; return the total."""
     context = sources[0].records.sparkSession.sparkContext
     parts = [_parts(source) for source in sources]
     # The union of a single frame would send every part to the JVM and back.

@@ -61,7 +61,7 @@ def count_captures(
     master: str,
     log: Path,
 ) -> Sum:
-    """Start Spark, judge captures, count the rows of each partition on its executor, and add up.
+    """Start Spark, judge captures, count each partition's rows on its executor, and add the counts.
 
     Raises InputError for an unreadable file, SurroundingsError if Spark fails.
     """

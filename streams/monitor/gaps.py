@@ -19,12 +19,12 @@ def gaps(envelopes: DataFrame, now: Column, *, within: int, late: int) -> DataFr
 
     Each direction of a dialog is divided into windows of twice ``within`` ms that overlap by half,
     so that neighbours delivered at most ``within`` ms apart share a window. A queue receives a
-    dialog's messages in order, so all numbers between the smallest and the largest of a window must
-    be present. The state of a window is small: the count, sum and exclusive or of its numbers. If
-    more numbers arrived twice than are missing, the gap is not visible, but repeats raise a
-    separate alarm. In such a stretch ``missing`` is 0, which also withdraws an earlier report, so
-    the result does not depend on batch boundaries. An Error skips numbers on purpose (U-47), and
-    messages that a broker creates have no numbers.
+    dialog's messages in order, so all numbers between the smallest and the largest number of a
+    window must be present. The state of a window is small: the count, sum and exclusive or of its
+    numbers. If more numbers arrived twice than are missing, the gap is not visible, but repeats
+    raise a separate alarm. In such a stretch ``missing`` is 0, which also withdraws an earlier
+    report, so the result does not depend on batch boundaries. An Error skips numbers on purpose
+    (U-47), and messages that a broker creates have no numbers.
     """
     sequenced = ~flagged(Flag.ERROR, Flag.UNSEQUENCED) & (F.col("fragment") == 0)
     numbered = sequenced & names_a_dialog()

@@ -73,7 +73,7 @@ def legs(envelopes: DataFrame, now: Column) -> DataFrame:
 
 
 def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
-    """Return latencies (WINDOWS) per window of ``length`` ms and path; exact percentiles.
+    """Return latencies (WINDOWS) per window of ``length`` ms and path, with exact percentiles.
 
     Rows ``late`` ms older than the newest row are left out once the watermark has passed them.
     """

@@ -1,4 +1,4 @@
-"""The schemas in which records may be written: our own, and the schemas in the catalog."""
+"""The schemas with which records may be written: our own, and the schemas in the catalog."""
 
 from __future__ import annotations
 

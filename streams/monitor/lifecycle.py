@@ -77,9 +77,9 @@ def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -
 
     ``queues`` is the name prefix of queue topics. An attempt above 0 is a retry, or the first copy
     of a message that was sent while its dialog was retried. Its time is the time at which the
-    message was accepted, which extends no session, unless the message was accepted more than a
-    horizon ago. Undelivered system messages are not missing, because an endpoint that has ended
-    accepts an EndDialog without delivering it.
+    message was accepted. Such a sighting extends no session, unless the message was accepted more
+    than a horizon ago. Undelivered system messages are not missing, because an endpoint that has
+    ended accepts an EndDialog without delivering it.
     """
     queued = F.startswith("topic", F.lit(queues))
     sent_at = instant_in("sent_at")
@@ -251,8 +251,8 @@ def _sightings(
 ) -> DataFrame:
     """Return a row for each record for which ``is_sighting`` is true.
 
-    This explodes an array instead of using a condition, because Spark would move a condition below
-    the decoding, and decode twice.
+    The function explodes an array instead of using a condition, because Spark would move a
+    condition below the decoding, and decode twice.
     """
     made = {name: columns.get(name, F.col(name)) for name in _TYPES}
     sighting = F.struct(

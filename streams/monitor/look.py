@@ -48,7 +48,8 @@ class Seen:
 
     ``lags``: records by (instance, role, kind of topic); ``held``: copies and bytes of bodies;
     ``heartbeats``: whether an instance is up, and its last heartbeat; ``links``: the instances to
-    which an instance's routes lead. ``hung``: transactions in the topics that the monitor reads.
+    which an instance's routes lead. ``hung``: hung transactions in the topics that the monitor
+    reads.
     """
 
     homes: tuple[str, ...]

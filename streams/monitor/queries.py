@@ -65,7 +65,7 @@ def queries(
 ) -> tuple[Query, ...]:
     """Return all queries: deliveries, events, messages, dialogs, gaps, repeats.
 
-    ``schemas`` are the schemas in which records may be written.
+    ``schemas`` are the schemas with which records may be written.
     """
     records, now = Records(spark, config, schemas), F.current_timestamp()
     topics, late = Topics(config.prefix), config.late

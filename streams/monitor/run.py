@@ -45,9 +45,9 @@ def run(
 ) -> None:
     """Monitor a cluster until ``stop`` is set or, with ``until_idle``, no more records arrive.
 
-    ``say`` is called with lines for the user. If no session is given, one is started, and stopped
-    at the end. Raises SurroundingsError if Java, Kafka or the store is missing or fails, UsageError
-    if the store has different settings.
+    ``say`` is called with lines for the user. If no session is given, a session is started, and
+    stopped at the end. Raises SurroundingsError if Java, Kafka or the store is missing or fails,
+    UsageError if the store has different settings.
     """
     with Store.open(config.store) as store:
         if spark is not None:

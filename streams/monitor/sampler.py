@@ -116,7 +116,7 @@ class Sampler:
         self._holding = {subject_of(row): row for row in rows}
 
     def _missed(self, why: str) -> None:
-        # The next sample uses a new client, because this one may be stuck
+        # The next sample uses a new client, because this client may be stuck
         # (streams/kafka/lost_brokers.py).
         self._eye.close()
         if why != self._reported:
@@ -134,7 +134,7 @@ class Sampler:
 
 
 def samples_of(seen: Seen, waiting: Mapping[str, Iterable[Waiting]], now: int) -> Iterator[Sample]:
-    """Yield the sampled values, and those of waiting dialogs, as rows that begin now."""
+    """Yield the sampled values, and the values of waiting dialogs, as rows that begin now."""
     for home in sorted({*seen.homes, *waiting}):
         yield _queue(home, tuple(waiting.get(home, ())), now)
     for (home, role, topic), records in seen.lags.items():

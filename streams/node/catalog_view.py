@@ -54,7 +54,7 @@ class MessageType:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """Who may send each message type: ``initiator``, ``target`` or ``any``."""
+    """The side that may send each message type: ``initiator``, ``target`` or ``any``."""
 
     types: Mapping[str, str]
 
@@ -80,7 +80,7 @@ _MATCHES: tuple[tuple[bool, bool, bool], ...] = (
     (False, False, True),
     (False, False, False),
 )
-"""The parts of a priority that are given (contract, local, remote service), best match first."""
+"""Whether a priority names the contract, local and remote service; best match first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def _stated(asked: tuple[str, str, str], match: tuple[bool, bool, bool]) -> _Nam
 
 
 def _levels(rules: Iterable[Priority]) -> dict[_Names, int]:
-    """Return the level by contract, local and remote service; the first of equal rules counts."""
+    """Map contract, local and remote service to a level; the first of equal rules counts."""
     found: dict[_Names, int] = {}
     for rule in rules:
         found.setdefault((rule.contract, rule.local_service, rule.remote_service), rule.level)

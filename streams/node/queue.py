@@ -69,7 +69,7 @@ class Progress:
         """Return the text stored with the offset ``next``: ``r2 5+2 9``.
 
         The example means two rollbacks, and two runs: one begins 5 after ``next`` and is 2 longer
-        than a single message, the other begins 9 after the end of the first. The numbers are small
+        than a single message; the other begins 9 after the end of the first. The numbers are small
         because Kafka limits the text to 4096 characters.
         """
         said, at = [f"r{self.rollbacks}"], self.next
@@ -132,8 +132,8 @@ class ReadyQueue:
     ) -> tuple[ReadyRow, ...] | Number:
         """RECEIVE TOP (``top``): return messages of one conversation group and lock the group.
 
-        Without WHERE, this is the unlocked group with the highest priority. Returns 9617 if the
-        queue is off, and nothing if there are no messages.
+        Without WHERE, the group is the unlocked group with the highest priority. Returns 9617 if
+        the queue is off, and nothing if there are no messages.
         """
         if not self.on:
             return Number.QUEUE_DISABLED

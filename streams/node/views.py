@@ -29,7 +29,7 @@ from streams.topology import Database
 Row = dict[str, Any]
 
 CLOSED_FOR = 1_800_000
-"""Milliseconds for which a closed target endpoint is shown; an initiator's is not (U-29)."""
+"""Milliseconds for which a closed target endpoint is shown; closed initiators are not (U-29)."""
 
 
 def conversation_endpoint(instance: str, dialog: Dialog, now: int) -> Row | None:
@@ -102,7 +102,7 @@ def transmission_queue(
             "is_end_of_dialog": ends and not fails,
             "message_body": None if said is None else said.body,
             # Only the first message is retried while none is acknowledged; SQL Server shows its
-            # status for all.
+            # status for all messages.
             "transmission_status": f"{dialog.status}: {text_of(dialog.status)}"
             if dialog.status
             else "",

@@ -51,11 +51,11 @@ _AGAIN = 1.0
 _REST = 9
 """The wait after a poll that found no batch, as a multiple of the poll's duration.
 
-Such a poll has read all rows that must wait, either for a missing instance or because they are too
-large.
+Such a poll has read all rows that must wait, either because their instance is missing or because
+the rows are too large.
 """
 _MOST_NAMES, _NAME_SHOWN = 100, 100
-"""The maximum number of missing instances that are listed, and of characters of each."""
+"""The maximum number of missing instances that are listed, and of characters of each name."""
 
 
 class Relay:

@@ -46,10 +46,10 @@ OUTBOX = sa.Table(
         primary_key=True,
         autoincrement=True,
     ),
-    sa.Column("id", sa.String(36), nullable=False),  # the command's
+    sa.Column("id", sa.String(36), nullable=False),  # the id of the command
     sa.Column("instance", sa.Text, nullable=False),
     sa.Column("conversation", sa.String(36), nullable=False),
-    sa.Column("kind", sa.String(16), nullable=False),  # for people; the command contains it, too
+    sa.Column("kind", sa.String(16), nullable=False),  # for people; also in the command
     sa.Column("command", sa.LargeBinary, nullable=False),  # sb-command
     sa.Column("body", sa.LargeBinary),
     sqlite_autoincrement=True,
@@ -58,7 +58,7 @@ OUTBOX = sa.Table(
 RELAY = sa.Table(
     "hopline_relay",
     METADATA,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),  # one row: 1
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),  # 1, in the only row
     sa.Column("outbox", sa.String(36), nullable=False),  # this outbox's id, unique in the cluster
     sa.Column("owner", sa.String(36)),
     sa.Column("batch", sa.String(36)),

@@ -23,7 +23,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The ``n``-th statement, from 0, caused by the record at ``offset`` of a source."""
+    """The ``n``-th statement (from 0) that the record at ``offset`` of a source caused."""
 
     source: Source
     offset: int

@@ -20,7 +20,7 @@ HELD_RUNS = 8
 """Maximum number of runs of out-of-order fragments in an acknowledgement."""
 DEFAULT_PRIORITY = 5
 EVERYTHING = 2**63 - 1
-"""An instant (epoch milliseconds) or a number after all others."""
+"""A value after every time (epoch milliseconds) and after every number."""
 
 DialogKey = tuple[str, uuid.UUID, bool]
 """(database, conversation id, is initiator)"""
@@ -30,7 +30,7 @@ DialogKey = tuple[str, uuid.UUID, bool]
 class Dialog:
     """An endpoint (``sys.conversation_endpoints``). Times are in epoch milliseconds.
 
-    Sending: fragments before ``acknowledged`` are stored at the other side (or were discarded),
+    Sending: fragments before ``acknowledged`` are stored at the other side (or were discarded);
     those before ``transmitted`` were sent at least once; messages below ``send_sequence`` were
     accepted from the application. Copies of fragments before ``suspect`` were sent before the
     latest retry or refusal and may be lost, like the retried fragments. ``chunks`` lists the
@@ -130,7 +130,7 @@ class Dialog:
         return self.received in self.held and self.state not in (State.ER, State.CD)
 
     def next_frames(self, most: int) -> Iterator[int]:
-        """Yield the positions in ``in`` of parked and buffered fragments for an enabled queue."""
+        """Yield the positions in ``in`` of the fragments to deliver next when the queue is on."""
         yield from (position for number, position in self.parked if number >= 0)
         yield from self.follow({}, most)
 
@@ -156,7 +156,8 @@ class Dialog:
     def window(self, limits: Limits) -> int:
         """Return the number of fragments that may be in flight at the dialog's turn.
 
-        It is more than a window only if the other side has an endpoint and no retry is in progress.
+        The number exceeds a window only if the other side has an endpoint and no retry is in
+        progress.
         """
         gets_through = self.acknowledged > (0, 0) and not self.attempt
         return limits.widest if gets_through else limits.window
@@ -164,7 +165,7 @@ class Dialog:
     def has_room(self, limits: Limits) -> bool:
         """Return whether accepted messages wait although the window has room.
 
-        Until the fragments are counted, this counts messages and may be wrong.
+        Until the fragments are counted, the method counts messages and may be wrong.
         """
         in_flight = self.in_flight
         if in_flight < 0:
@@ -187,7 +188,7 @@ class Dialog:
 
     def waiting(self, limits: Limits, most: int) -> Iterator[tuple[Fragment, int]]:
         """Yield up to ``most`` fragments that fit into the window, with positions in ``cmd``."""
-        if self.status:  # only the first fragment is sent as a probe, if any
+        if self.status:  # at most the first fragment is sent, as a probe
             return
         at = self.transmitted
         for _ in range(min(most, self.window(limits) - self.count_in_flight())):
@@ -201,7 +202,7 @@ class Dialog:
     def is_retrying(self) -> bool:
         """Return whether the oldest message was retried and is not acknowledged yet.
 
-        This excludes a closed endpoint, which only asks whether its peer is closed.
+        The result is false for a closed endpoint, which only asks whether its peer is closed.
         """
         return self.attempt > 0 and self.retry_at is not None and self.state is not State.CD
 
@@ -227,7 +228,7 @@ class Dialog:
             self.refused = 0
 
     def count_lost_acks(self) -> None:
-        """Count an acknowledgement that seems lost, so that the next takes another path."""
+        """Count an acknowledgement that seems lost, so that the next one takes another path."""
         self.unheard = (self.unheard + 1) % ADDRESSES
 
     # --- fragments stored out of order -----------------------------------------------------------
@@ -258,7 +259,7 @@ class Dialog:
         return self.chunks[sequence // CHUNK][sequence % CHUNK]
 
     def after(self, at: Fragment) -> Fragment:
-        """Return the fragment after one of an accepted, unacknowledged message."""
+        """Return the fragment that follows a fragment of an accepted, unacknowledged message."""
         return following(at, self.stored(at[0])[1])
 
     def count(self, at: Fragment, end: Fragment) -> int:

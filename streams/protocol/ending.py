@@ -1,8 +1,8 @@
 """The end of a dialog: by its application, by an error, or by the other side.
 
-A late copy must not reopen the dialog, so its key is kept (U-30). The initiator reports once that
-it is closed; a target that has not received this report keeps asking for it until its lifetime
-expires.
+A late copy must not reopen the dialog, so its key is kept (U-30). A closed initiator reports its
+close once; a target that has not received this report keeps asking for it until the lifetime of the
+dialog expires.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Ending:
     # --- by an error of our own ------------------------------------------------------------------
 
     def fail(self, number: Number) -> None:
-        """Notify the application why its dialog has failed, unless it has ended the dialog."""
+        """Report to the application why the dialog has failed, unless it has ended the dialog."""
         if self._ends_in_error():
             self.parking.show_own(-number)
         self.report(ConversationEvent.FAILED, number)

@@ -35,7 +35,7 @@ class Flag(IntFlag):
     END = 1
     ERROR = 2
     UNSEQUENCED = 4
-    SKIPS = 8  # the numbers before this one are missing on purpose (U-47)
+    SKIPS = 8  # the numbers before this number are missing on purpose (U-47)
 
 
 _UNSEQUENCED = int(Flag.UNSEQUENCED)
@@ -70,7 +70,7 @@ class Header(NamedTuple):
 
     @property
     def sequenced(self) -> bool:
-        """Return whether the message is part of the dialog's order (4.3)."""
+        """Return whether the message has a place in the dialog's order (4.3)."""
         return not self.is_a(_UNSEQUENCED)
 
     def is_a(self, flags: int) -> bool:

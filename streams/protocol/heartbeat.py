@@ -10,7 +10,7 @@ LONGEST_PERIOD = 60
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The claim for one mirrored database of an instance: its broker id, its role in the pair."""
+    """The claim for one mirrored database: its broker id, and its role in the mirrored pair."""
 
     broker: str
     principal: bool

@@ -34,7 +34,7 @@ class Limits:
 
     @property
     def widest(self) -> int:
-        """Return the window, at its turn, of a dialog that makes progress."""
+        """Return the window that a dialog has at its turn if it makes progress."""
         return self.window * self.wider
 
     @property
@@ -44,10 +44,11 @@ class Limits:
 
     @property
     def late(self) -> int:
-        """Return how long after the other side's last frame a copy of it may still be appended.
+        """Return for how long copies of the other side's last frame may still be appended.
 
-        This is the time to live plus a half: the sender's and the broker's clocks may each be off
-        by a quarter of the time to live. A later copy creates no endpoint (``Message.is_late``).
+        This is one and a half times the time to live: the sender's and the broker's clocks may each
+        be off by a quarter of the time to live. A later copy creates no endpoint
+        (``Message.is_late``).
         """
         return self.time_to_live + self.time_to_live // 2
 

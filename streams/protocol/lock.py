@@ -1,4 +1,4 @@
-"""The lock: the first frame's broker becomes the other side; reject other brokers (3.3, 3.4)."""
+"""Lock a dialog to the broker of the first frame, and reject other brokers (3.3, 3.4)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Lock:
         """Return whether a frame is from the other side; lock on the sender of the first frame.
 
         ``header`` is ``None`` for an acknowledgement. The sender of a rejected frame gets an Error
-        (8495), unless the frame is forged, because it names another service than the dialog does.
+        (8495), unless the frame is forged, that is, names a service other than the dialog's.
         """
         dialog, broker = self.dialog, parties.from_broker
         if parties.from_service != dialog.far_service:

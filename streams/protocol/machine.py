@@ -1,9 +1,9 @@
 """The dialog protocol as a machine without I/O (reference, section 4).
 
 A :class:`Machine` processes events of one dialog, in the order in which they were read, changes the
-given dialog and collects effects. It uses neither Kafka nor a clock: ``now`` is an argument, and
-positions in topics are plain numbers. This module handles statements, frames and timers. The other
-modules decide:
+given dialog and collects effects. The machine uses neither Kafka nor a clock: ``now`` is an
+argument, and positions in topics are plain numbers. This module handles statements, frames and
+timers. The other modules decide:
 
     lock        whose frames are accepted
     sending     what is in flight, and retried
@@ -45,7 +45,7 @@ class Machine:
     form of broker ids (U-02); ``judge`` returns why a complete message may not be delivered;
     ``queue_on`` returns whether the service's queue accepts messages, ``at_once`` whether a message
     is transmitted when it is accepted, ``heeded`` whether the catalog's changes to the dialog's
-    database were applied, and ``rests`` whether further buffered messages are left to the next
+    database were applied, and ``rests`` whether further buffered messages are left for the next
     transaction. ``applied_until`` is the time up to which everything appended to ``in`` was
     applied.
     """
@@ -253,7 +253,7 @@ class Machine:
         self._sender.fill_window(most)
 
     def retry(self) -> int:
-        """Retry now; return the number of messages covered: all transmitted messages."""
+        """Retry now; return the number of retried messages, which are all transmitted messages."""
         dialog = self.dialog
         self._sender.retry()
         return max(1, dialog.transmitted[0] - dialog.acknowledged[0])

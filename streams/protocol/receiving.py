@@ -50,12 +50,12 @@ class Receiver:
         return at < self.dialog.received or at in self.dialog.held
 
     def takes(self, message: Message) -> bool:
-        """Return whether a frame, including an Error, is no larger than a sender may send."""
+        """Return whether a frame (a message or an Error) is within the size limits for senders."""
         most = self.limits.fragments(self.limits.body)
         return message.header.fragments <= most and len(message.body) <= self.limits.frame
 
     def follows(self, message: Message) -> bool:
-        """Return whether this is the next message, whole, without flags, and no fragment waits."""
+        """Return whether no fragment waits, and this is the next message: whole, without flags."""
         header = message.header
         return (
             (header.sequence, header.fragment) == self.dialog.received

@@ -51,7 +51,7 @@ class Seen:
         return next((said for said in self.said if said.at == cause.at), None)
 
     def differs(self, cause: Cause, command: Command) -> bool:
-        """Return whether a statement differs from the stored one with the same number."""
+        """Return whether a statement differs from the stored statement with the same number."""
         found = self.find(cause)
         if found is not None:
             return found.digest != digest_of(command)

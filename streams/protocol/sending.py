@@ -51,7 +51,7 @@ class Sender:
             self.dialog.chunks[number] = chunk.copy()
 
     def _transmit_next(self, position: int, fragments: int) -> bool:
-        """Transmit a newly accepted message, if filling the window would transmit no other one."""
+        """Transmit a new message, if filling the window would transmit no other message."""
         dialog = self.dialog
         sequence, _ = dialog.transmitted
         if fragments > 1 or not 0 < dialog.in_flight < self.limits.window or dialog.status:
@@ -110,7 +110,7 @@ class Sender:
         Waiting fragments are transmitted at the dialog's turn.
         """
         dialog = self.dialog
-        # Only a necessary retry shows that the copies before it were lost, too. If the first copy
+        # Only a necessary retry shows that the copies before it were also lost. If the first copy
         # is acknowledged after all, the path is slow, and sending again would make it slower.
         # Copies first sent after the retry took the same path as the retry and are not suspect.
         # Copies that the other side has buffered are not suspect, either. Without a retry, only
@@ -138,7 +138,7 @@ class Sender:
     def refused(self, status: Status) -> None:
         """Store the reason why the local forwarder could not send a copy; ignore older attempts.
 
-        A refused retry does not show that the first copy was refused, too.
+        A refused retry does not show that the first copy was also refused.
         """
         dialog, oldest = self.dialog, self.dialog.acknowledged[0]
         if dialog.retry_at is None or 0 <= status.sequence < oldest:
@@ -157,7 +157,7 @@ class Sender:
             dialog.status, dialog.status_at = _KEPT[dialog.state], self.now
 
     def discard(self) -> None:
-        """Discard everything unacknowledged."""
+        """Discard all unacknowledged messages."""
         dialog = self.dialog
         if not dialog.all_acknowledged and dialog.discarded_from is None:
             dialog.discarded_from = dialog.acknowledged[0]

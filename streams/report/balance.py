@@ -45,7 +45,7 @@ def balance(
     senders: defaultdict[tuple[uuid.UUID, bool], dict[uuid.UUID, EndpointKey]] = defaultdict(dict)
     last: EndpointKey | None = None
     for message in accepted:
-        if (sender := message.sender) is not last:  # hashing it is the slowest part here
+        if (sender := message.sender) is not last:  # hashing the sender is the slowest part here
             last, messages = sender, sent[sender]
             ids = senders[sender.conversation, sender.is_initiator]
         messages.append(message)

@@ -3,7 +3,7 @@
 It is unknown whether the messages in those records were delivered or lost. So the account uses this
 module before it reports a message as missing. The account stays exact where the remaining records
 are sufficient proof: a queue's log has lost only its beginning, so only messages before a dialog's
-first remaining message may have been trimmed, and no later ones.
+first remaining message may have been trimmed, and no later messages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decide which reported refusals are valid: those that neither queues nor state contradict.
+"""Decide which reported refusals are valid: the ones that neither queues nor state contradict.
 
 Many clients may write to `event`, so an event can report a refusal that never happened. A refused
 statement has no message in a queue and no number; a statement with a message or a number was

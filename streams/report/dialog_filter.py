@@ -25,7 +25,7 @@ def job_of(dialog: uuid.UUID, parts: Iterable[Part]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DialogFilter:
-    """The dialogs that count: those of ``job`` (:data:`LIVE` for applications), or all for None."""
+    """The dialogs of ``job`` (:data:`LIVE` for applications), or for None all dialogs."""
 
     job: str | None = None
 

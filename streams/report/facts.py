@@ -103,7 +103,7 @@ class Side:
 
 
 class Ending(Enum):
-    """How an application has ended its side, as seen by its endpoint."""
+    """How an application has ended its side, according to its endpoint."""
 
     PLAIN = "END CONVERSATION"
     WITH_ERROR = "END CONVERSATION WITH ERROR"

@@ -1,7 +1,7 @@
 """The documented reasons why an accepted message may be in no queue.
 
-Messages arrive in order, so discarded and waiting messages are the last ones that a side has sent.
-A message has no reason if a later one of its endpoint was delivered.
+Messages arrive in order, so discarded and waiting messages are the last messages that a side has
+sent. A message has no reason if a later message of its endpoint was delivered.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Endings:
     ) -> Iterator[Side | None]:
         """Yield the states up to a removed endpoint whose statements show that it accepted no more.
 
-        If the sender's EndDialog is in its queue, all earlier messages are in the queue, too.
+        If the sender's EndDialog is in its queue, all earlier messages are also in the queue.
         """
         for key in keys:
             if key in sides:
@@ -131,7 +131,7 @@ class Endings:
         for known in receivers.deciders:
             if known is not None and message.sequence in known.parked:
                 return Fate.PARKED
-            if known is None or not known.accepts(message.sequence):  # acknowledged all the same
+            if known is None or not known.accepts(message.sequence):  # acknowledged nevertheless
                 return Fate.PEER_ENDED
         return Fate.LOST if side is not None else self._forgotten(message.sender)
 

@@ -74,10 +74,10 @@ _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 class Record(NamedTuple):
     """A record of any topic; ``timestamp`` is in epoch milliseconds.
 
-    ``digest`` and ``size`` in bytes are those of the whole value.
+    ``digest`` and ``size`` (in bytes) refer to the whole value.
 
-    Values of ``cmd`` topics are not read; of values in queues, only the first :data:`ERROR_HEAD`
-    bytes of those that begin with :data:`ERROR_BEGIN`.
+    Values of ``cmd`` topics are not read. Of the values in queues, only those that begin with
+    :data:`ERROR_BEGIN` are read, up to :data:`ERROR_HEAD` bytes.
     """
 
     topic: str
@@ -138,7 +138,7 @@ class RecordReader:
     def _command(self, record: Record, command: Command, home: str) -> Iterator[DialogPart]:
         count = self.sites.partitions.get(home)
         if count and partition_of(command.conversation, count) != record.partition:
-            return  # also event 161
+            return  # this, too, is reported as event 161
         if self._is_repeated(record, command):
             return
         read = record.offset < self.read.get((home, record.partition), 0)
@@ -167,7 +167,7 @@ class RecordReader:
         latest = self._last.setdefault((record.topic, record.partition), OrderedDict())
         offset, at = latest.get(cause.source, (-1, (-1, -1)))
         if record.offset < offset:
-            return False  # from a file that is read later; the dialog's parts are sorted again
+            return False  # the record is from a file that is read later; parts are sorted again
         if cause.at <= at:
             return True
         latest[cause.source] = record.offset, cause.at

@@ -62,7 +62,7 @@ class Sites:
 
 
 def queues(topology: Topology) -> list[tuple[str, str, str]]:
-    """Return all queues (home, database, name); those of a mirrored pair are listed once."""
+    """Return all queues (home, database, name); each queue of a mirrored pair is listed once."""
     found = (
         (home_of(name, d), d.name, queue.name)
         for name, instance in topology.instances.items()

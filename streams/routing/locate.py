@@ -13,13 +13,13 @@ from streams.routing.model import Database, Instance
 
 
 def with_broker(here: Instance, broker: str) -> Database | None:
-    """Return the database with a broker id, if delivery is on (R7.1)."""
+    """Return the database that has a broker id, if delivery is on (R7.1)."""
     database = here.with_broker_id(broker)
     return database if database is not None and database.enabled else None
 
 
 def with_service(here: Instance, broker: str, service: str) -> Database | None:
-    """Return the database with a broker id, if it has the service (R7.1)."""
+    """Return the database that has a broker id, if it also has the service (R7.1)."""
     database = with_broker(here, broker)
     return database if database is not None and service in database.services else None
 

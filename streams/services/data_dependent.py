@@ -6,10 +6,10 @@ conversation group. From then on, the router forwards all messages in both direc
 dialog ends, it ends the other.
 
 The rows of ``resolved_conversations`` connect the two dialogs, with one row for each direction. The
-rows are deleted when both dialogs have ended. A process that crashes between two rows gets the
-message again, and checks the row of the message's own dialog, which is stored and deleted last.
+rows are deleted when both dialogs have ended. A process that crashes between writing two rows gets
+the message again, and checks the row of the message's own dialog, which is stored and deleted last.
 Messages without a row are ignored, except the first message of a dialog. Messages of an ended
-conversation are ignored, too.
+conversation are also ignored.
 
 Every id follows from the message that caused it, so processing a message again repeats its
 statements.
@@ -89,7 +89,7 @@ Action = Begin | Send | End
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The result of one message: statements, rows to store, and rows to delete, each in order."""
+    """The result of one message: ordered lists of statements, rows to store, and rows to delete."""
 
     actions: tuple[Action, ...] = ()
     stored: tuple[tuple[Handle, Handle], ...] = ()
@@ -189,7 +189,7 @@ def _name(classify: Classifier, body: bytes, own: str) -> str | None:
     try:
         name = classify(body)
         units = len(name.encode("utf-16-le")) // 2 if name else 0
-    except Exception:  # the classifier is user code; any of its failures counts for the message
+    except Exception:  # the classifier is user code; any failure in it counts for the message
         return None
     return name if 0 < units <= _LONGEST_NAME and name != own else None
 

@@ -43,7 +43,7 @@ def find_by_xpath(expression: str, namespaces: Mapping[str, str]) -> Finder:
 
 
 def find_by_jmespath(expression: str) -> Finder:
-    """Return the text, or the whole number, that a JMESPath expression finds in a JSON body."""
+    """Return the text or whole number that a JMESPath expression finds in a JSON body."""
     import jmespath
 
     compiled = jmespath.compile(expression)  # errors of jmespath are ValueErrors

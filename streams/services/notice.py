@@ -3,8 +3,8 @@
 The service receives a MissingRoute, creates the route with a LIFETIME in the requesting database,
 and ENDs the dialog, WITH ERROR if it cannot create the route. A directory contains the possible
 routes. The service recognizes the routes that it has created by their names, and removes expired
-routes, because the engine does not. Answering twice is harmless: an equivalent route is not created
-again.
+routes, because the engine does not. A second answer is harmless, because an equivalent route is not
+created again.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from streams.settings.properties import ADDRESS, Sourced, refusal_of
 
 _TABLES = (*SECTIONS, PROPERTIES, CLUSTERS)
 _LINES = 200
-"""Maximum number of lines of a value; for longer values, the position is that of the start."""
+"""Maximum number of lines of a value; a longer value's position is where it starts."""
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _END = re.compile(r" \(at end of document\)$")
 

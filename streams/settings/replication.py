@@ -13,7 +13,7 @@ from streams.errors import UsageError
 _FIXED = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
 _BY_SIZE, _AS_IT_IS = "auto", "as-is"
 _ENOUGH = 3
-"""The minimum number of brokers of which any one may fail without loss or outage."""
+"""The minimum number of brokers with which any single broker may fail without loss or outage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Replication:
         return Replicas(count, in_sync)
 
     def warning(self, brokers: int) -> str:
-        """Return why ``auto`` is unsafe on so few brokers, or "" if it is safe or not used."""
+        """Return why ``auto`` is unsafe on so few brokers; "" if ``auto`` is safe or not used."""
         if self.text != _BY_SIZE or brokers >= _ENOUGH:
             return ""
         return (

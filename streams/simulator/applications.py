@@ -24,7 +24,7 @@ THINK = 5 * MILLISECOND
 def confirmed(message: QueueMessage) -> bool:
     """Return whether a message proves that the initiator is locked to its receiver.
 
-    Messages that were sent after the lock prove this. Messages that were sent before the first
+    Messages that were sent after the lock prove it. Messages that were sent before the first
     acknowledgement prove nothing, however many there are.
     """
     return message.parties.locked

@@ -48,7 +48,7 @@ class Clock:
 
 
 class Alarm:
-    """One scheduled call; an earlier time replaces a later one."""
+    """One scheduled call; an earlier time replaces a later time."""
 
     __slots__ = ("_action", "_at", "_clock")
 
@@ -75,7 +75,7 @@ class Alarm:
 
 
 class Chance:
-    """Seeded random numbers, equal on every platform and version of Python.
+    """Seeded random numbers, equal on every platform and in every version of Python.
 
     Only ``random()`` of the standard generator is guaranteed to stay the same, and only division
     and square root are rounded identically everywhere. ``stream`` separates consumers: an

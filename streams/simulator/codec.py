@@ -39,14 +39,14 @@ class Shape(Generic[T]):
         self._turns = [(at, *turn) for at, turn in turns if turn is not None]
 
     def dumps(self, value: T) -> bytes:
-        """Return the bytes of a value."""
+        """Return a value as bytes."""
         row = list(self._row(value))
         for at, there, _ in self._turns:
             row[at] = there(row[at])
         return marshal.dumps(row, _FORMAT)
 
     def loads(self, raw: bytes, **given: Any) -> T:
-        """Return the value of bytes; ``given`` contains the omitted fields."""
+        """Return the value of bytes; ``given`` contains the fields that the bytes omit."""
         row = marshal.loads(raw)
         for at, _, back in self._turns:
             row[at] = back(row[at])

@@ -38,7 +38,7 @@ def start(instance: Instance) -> None:
 
 
 def crash(instance: Instance) -> None:
-    """Crash all of them."""
+    """Crash all these workers."""
     for store in (instance.own, *instance.pairs.values()):
         if store.endpoint is not None and store.endpoint.at == instance.name:
             store.endpoint.crash()
@@ -163,7 +163,7 @@ class EndpointProcess:
         return now if position >= len(inbox) else min(now, inbox[position].stored_at)
 
     def _choose_ends(self) -> list[int]:
-        """Choose the end of this turn's input: all records, or some, as if others arrived later."""
+        """Choose the end of this turn's input: all records, or some, as if the rest came later."""
         chance, most = self.instance.chance, self.instance.around.scenario.batch
         ends = []
         for topic, position in zip(self._topics, self._positions, strict=True):
@@ -240,7 +240,7 @@ class EndpointProcess:
             instance.wake_forwarder()
 
     def _trim(self) -> None:
-        """Trim the inputs immediately, which is the earliest time that workers are allowed to."""
+        """Trim the inputs immediately, the earliest time at which workers may trim them."""
         self.node.retention.begin(TrimPoint(*self._positions))
         self.store.trim_point = self.node.trim_point() or self.store.trim_point
 

@@ -109,9 +109,9 @@ class Facts:
                 self.dropped[int(event["error"])] += 1
 
     def refused(self, record: Record, event: Event) -> None:
-        """Record that a forwarder drops a copy from outside; a local copy is only delayed."""
+        """Record that a forwarder drops a copy from outside; a local copy is merely delayed."""
         is_copy = record.origin is Origin.OUTSIDE and record.message is not None
-        if is_copy and event["event"] != EventKind.MESSAGE_UNDELIVERABLE:  # counted with its event
+        if is_copy and event["event"] != EventKind.MESSAGE_UNDELIVERABLE:  # counted by its event
             self.dropped[int(event["error"])] += 1
 
     def messages(self) -> Iterator[tuple[Direction, int, Accepted]]:

@@ -142,8 +142,8 @@ def _oldest(run: System, dialog: Dialog) -> int:
 def _ahead(run: System, dialog: Dialog, since: int) -> int:
     """Return the time for fragments that were acknowledged since then, in microseconds.
 
-    One window of fragments is in flight at a time; at most, its path leads over every instance in
-    both directions.
+    One window of fragments is in flight at a time; at most, the path of its fragments leads over
+    every instance in both directions.
     """
     limits, direction = run.scenario.limits, _direction(dialog)
     accepted, gone = run.facts.accepted[direction], run.facts.let_go.get(direction, {})
@@ -154,7 +154,7 @@ def _ahead(run: System, dialog: Dialog, since: int) -> int:
 
 
 def _slowest(scenario: Scenario) -> int:
-    """Return the time of a copy to and through the next instance, on the slowest link."""
+    """Return the time that a copy takes to and through the next instance, on the slowest link."""
     links = (scenario.network.link, *scenario.network.links.values())
     # Two processes may handle the copy: the forwarder and, at an end, also the endpoint worker.
     return max(link.latency.most + link.latency.heavy for link in links) + 2 * POLL

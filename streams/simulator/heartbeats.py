@@ -38,7 +38,7 @@ class Heartbeats:
         self._claims: dict[str, dict[str, Claims]] = {}
 
     def start(self, instance: str, claims: Callable[[], Claims]) -> None:
-        """Start an instance's heartbeats, and its reading of the others' heartbeats.
+        """Start an instance's heartbeats, and its reading of other instances' heartbeats.
 
         ``claims`` returns the instance's current claims.
         """

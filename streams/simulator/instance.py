@@ -89,7 +89,7 @@ class Instance:
         return START + self.around.clock.now // MILLISECOND
 
     def set_clock(self, skew: int) -> None:
-        """Set the clock's error; tasks that wait for a time check the clock again."""
+        """Set the clock's error; tasks that wait for a certain time check the clock again."""
         self.skew = skew
         for store in (self.own, *self.pairs.values()):
             store.wake()
@@ -119,7 +119,7 @@ class Instance:
             self.forwarder.wake()
 
     def switch(self, catalog: CatalogView) -> None:
-        """Switch to a version of the catalog, unless a newer one was read before."""
+        """Switch to a version of the catalog, unless a newer version was read before."""
         if catalog.version <= self.catalog.version:
             return
         self.catalog = catalog

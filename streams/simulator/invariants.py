@@ -5,7 +5,7 @@
 3. once locked, a dialog's broker id never changes
 4. hops never exceed the limit; nothing is forwarded after its time to live
 5. when faults stop and a route exists, every dialog finishes (:mod:`streams.simulator.finish`)
-6. a forwarder has no dialog state: a new one makes the same decisions
+6. a forwarder has no dialog state: a new forwarder makes the same decisions
 7. state per dialog stays bounded however long the backlog (:mod:`streams.simulator.bounds`)
 
 A broken invariant is returned as a :class:`Violation`, not raised.
@@ -118,7 +118,7 @@ class Invariants:
             self.broken(7, why, at.name)
 
     def _in_order(self, instance: str, message: QueueMessage) -> None:
-        """Invariant 1: each message once, in order, and as accepted."""
+        """Invariant 1: each message arrives once, in order, and as it was accepted."""
         header, parties = message.header, message.parties
         if not header.sequenced:
             return
@@ -150,7 +150,7 @@ class Invariants:
         if old is not None and stored < old.receive_sequence:
             why = f"the receive sequence went back from {old.receive_sequence} to {stored}"
             self.broken(1, why, instance, key[1])
-        # Parked messages wait for their queue; those from `deaf_from` on are never received.
+        # Parked messages wait for their queue; messages from `deaf_from` on are never received.
         parked = {number for number, _ in new.parked}
         deaf = stored if new.deaf_from is None else new.deaf_from
         if new.far_broker is not None:  # an Error skips what its sender has discarded

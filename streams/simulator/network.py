@@ -118,8 +118,8 @@ class Network:
             return self._clock.now + usual
         due = self._clock.now + usual + self._chance.heavy(latency.heavy)
         until = self._settings.until
-        # One drawn delay in many millions is minutes long and delays all later copies, so limit it,
-        # too.
+        # One drawn delay in many millions is minutes long and delays all later copies, so limit
+        # such a delay.
         return due if until is None else min(due, max(until, self._clock.now) + usual)
 
     def _lateness(self) -> int:

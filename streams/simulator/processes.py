@@ -39,4 +39,4 @@ class Applying(Protocol):
         """Switch to the instance's version of the catalog."""
 
     def crash(self) -> None:
-        """Lose everything that is not durable."""
+        """Lose all state that is not durable."""

@@ -40,7 +40,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """All links: the default, exceptions by their two ends in order, and when random faults end.
+    """All links: the default, exceptions by their two ends in order, and the end of random faults.
 
     From ``until`` on, no copy is randomly lost, duplicated, reordered or unusually late, and no
     transaction is randomly aborted.
@@ -161,7 +161,7 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A link goes down in both directions, or (``up``) comes back."""
+    """A link goes down in both directions, or (``up``) is restored."""
 
     link: tuple[str, str]
     up: bool = False

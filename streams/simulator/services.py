@@ -73,7 +73,7 @@ class ConfigurationService:
         self._statements = statements
 
     def configure(self, message: QueueMessage) -> None:
-        """Create the route in the requesting database, and END (WITH ERROR if unknown)."""
+        """Create the route in the requesting database, and END (WITH ERROR without an address)."""
         asked = parse_missing_route(message.body)
         if asked is None:
             return

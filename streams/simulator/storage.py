@@ -146,7 +146,7 @@ class Store:
 
     ``database`` is the pair's database, ``None`` for an instance. ``forwarded`` contains the
     committed positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is the consumer of the
-    other topics. The endpoint was started under ``epoch``, and a lower epoch is no longer possible.
+    other topics. The endpoint was started in ``epoch``, and a lower epoch is no longer possible.
     ``trim_point`` contains the start offsets of its inputs; earlier records are trimmed and must
     not be read.
     """
@@ -168,7 +168,7 @@ class Store:
 
 
 def pairs_of(topology: Topology) -> dict[str, dict[str, Store]]:
-    """Return the stores of each instance's mirrored databases, which the partners share."""
+    """Return the stores of each instance's mirrored databases; partners share a store."""
     stores: dict[str, tuple[Store, str]] = {}
     found: dict[str, dict[str, Store]] = {name: {} for name in topology.instances}
     for instance in topology.instances.values():

@@ -239,7 +239,8 @@ class System:
     def _apply(self, instance: str, database: str, text: str) -> None:
         """Run T-SQL in a database, and publish the changed topology.
 
-        The partners of a mirrored pair are one database, so each statement is issued to both.
+        The partners of a mirrored pair are one database, so each statement is issued to both
+        partners.
         """
         now = (START + self.clock.now // MILLISECOND) / 1000
         findings, skipped = len(self.topology.findings), len(self.topology.skipped)
@@ -254,7 +255,7 @@ class System:
         self.notes += [f"{at}: {s.kind}: this statement changes nothing here" for s in read_over]
 
     def _partners(self, instance: str, database: str) -> Iterator[str]:
-        """Yield the instances that have a mirrored database besides this one."""
+        """Yield the other instances that have a mirrored database."""
         here = self.instances[instance].pairs.get(database)
         for name, other in self.instances.items():
             if here is not None and name != instance and other.pairs.get(database) is here:

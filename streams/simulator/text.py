@@ -10,7 +10,7 @@ from streams.simulator.result import Result, Row
 
 
 def result_text(result: Result) -> str:
-    """Return the account of messages, the queues, the endpoints in groups, and errors."""
+    """Return the account of messages, the queues, the endpoints in groups, and the errors."""
     parts = (
         _account(result),
         _queues(result),

@@ -18,7 +18,7 @@ class Severity(IntEnum):
     """The severity of an alarm; larger is worse."""
 
     INFO = 1
-    """For information; no action needed."""
+    """For information; no action is needed."""
     WARNING = 2
     """To be checked today."""
     ERROR = 3

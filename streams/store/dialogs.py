@@ -1,4 +1,4 @@
-"""Query dialogs: those with problems, and the number of each kind.
+"""Query dialogs with problems, and the number of dialogs of each kind.
 
 The database counts and sorts; there may be millions of dialogs.
 """
@@ -72,7 +72,7 @@ class DialogCounts:
 
 @dataclass(frozen=True, slots=True)
 class LockTime:
-    """Milliseconds that initiators had waited for the lock when they were locked in a window."""
+    """Milliseconds for which initiators locked in a window had waited for the lock."""
 
     count: int
     mean: float
@@ -185,7 +185,7 @@ def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
     }
     counts = {name: _count(store, condition) for name, condition in happened.items()}
     for which, groups in group_dialogs(store, now).items():
-        # sides that entered ERROR are counted, not those in that state
+        # sides that entered ERROR are counted, not sides that are in that state
         if which is not Which.FAILED:
             counts[which.value] = sum(group.sides for group in groups)
     return DialogCounts(**counts)

@@ -1,4 +1,4 @@
-"""Alarms about single messages: lost messages, and sequence numbers that queues lack."""
+"""Alarms about single messages: lost messages, and sequence numbers missing in queues."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def missing(facts: Facts) -> Iterator[Alarm]:
 
 
 def gaps(facts: Facts) -> Iterator[Alarm]:
-    """Return an alarm for each queue whose dialogs lack messages."""
+    """Return an alarm for each queue in which messages of dialogs are missing."""
     groups: defaultdict[str, dict[tuple[str, bool], Gap]] = defaultdict(dict)
     for gap in facts.gaps:
         known = groups[gap.topic].setdefault((gap.conversation, gap.from_initiator), gap)

@@ -25,12 +25,12 @@ class Link:
     """Figures of a link over a time window, and its state at the window's end.
 
     ``up`` states whether the receiving instance sent heartbeats at the end (None: no samples),
-    ``up_share`` is the share of the sampled time in which it did so, and ``seen_at`` is the arrival
-    time of the last heartbeat. ``count`` messages were delivered over the link in the window,
-    ``rate`` per second; p50, p95, p99 and max are their times on the link in milliseconds, None
-    without messages. ``held_copies`` and ``held_bytes`` (of bodies) are the copies that the sending
-    instance buffers for all next hops that are down, repeated for each such link. ``routed``:
-    routes of the sending instance lead to the other.
+    ``up_share`` is the share of the sampled time in which the instance sent heartbeats, and
+    ``seen_at`` is the arrival time of the last heartbeat. ``count`` messages were delivered over
+    the link in the window, ``rate`` per second; p50, p95, p99 and max are their times on the link
+    in milliseconds, None without messages. ``held_copies`` and ``held_bytes`` (of bodies) are the
+    copies that the sending instance buffers for all next hops that are down, repeated for each such
+    link. ``routed``: routes of the sending instance lead to the receiving instance.
     """
 
     instance: str

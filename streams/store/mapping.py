@@ -12,7 +12,7 @@ from streams.store.rows import Cause, Row
 
 AnyRow = TypeVar("AnyRow", bound=Row)
 _LISTS = {"histogram", "statuses"}
-"""Columns that hold pairs of value and count, as JSON."""
+"""Columns that contain pairs of a value and a count, as JSON."""
 
 
 def to_columns(row: Row) -> dict[str, Any]:

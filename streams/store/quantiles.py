@@ -27,7 +27,8 @@ def merged(histograms: Iterable[Iterable[tuple[float, int]]]) -> Histogram:
 def percentile(histogram: Histogram, share: float) -> float:
     """Return the value below which ``share`` (0 to 1) of all values lie, interpolated linearly.
 
-    The definition is that of Spark's ``percentile``. Raises ValueError for an empty histogram.
+    The definition is the same as for Spark's ``percentile``. Raises ValueError for an empty
+    histogram.
     """
     ends = list(accumulate(count for _, count in histogram))
     if not ends or not ends[-1]:

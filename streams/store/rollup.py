@@ -1,7 +1,7 @@
 """Merge windows of latency into longer windows, for queries over days.
 
 A day of 10 s windows has hundreds of thousands of histograms, but a page shows 120 points. So past
-figures are also stored in stretches of ten minutes. Stretches are exact, too, because histograms
+figures are also stored in stretches of ten minutes. Stretches are also exact, because histograms
 are added, not averaged. Stretches are merged in time order: figures before the end of the last
 stretch are in stretches, and later figures are only in windows. Writing an earlier window deletes
 the stretches that it invalidates (:meth:`streams.store.Store.write`).

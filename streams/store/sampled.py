@@ -1,4 +1,4 @@
-"""Query samples at present, at an instant, or in a window of time."""
+"""Query the latest samples, or the samples at an instant or in a window of time."""
 
 from __future__ import annotations
 

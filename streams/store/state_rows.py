@@ -120,7 +120,7 @@ class LagSample:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatSample:
-    """Whether an instance's forwarder sent heartbeats; ``seen_at``: Kafka's time of the last."""
+    """Whether an instance's forwarder sent heartbeats; ``seen_at``: the last one's Kafka time."""
 
     instance: str
     at: int

@@ -65,7 +65,7 @@ _open = DIALOGS.c.ended_at.is_(None)
 _gone = DIALOGS.c.gone_at.is_not(None)
 _locked, _ended = DIALOGS.c.locked_at.is_not(None), DIALOGS.c.ended_at.is_not(None)
 _failed = DIALOGS.c.error_at.is_not(None)
-# Queries select few of many dialogs, most of which have ended.
+# Queries select a few of many dialogs, most of which have ended.
 Index("dialogs_conversation", DIALOGS.c.conversation)
 Index("dialogs_begun", DIALOGS.c.begun_at)
 Index("dialogs_waiting", DIALOGS.c.instance, sqlite_where=_waits, postgresql_where=_waits)

@@ -23,7 +23,7 @@ from streams.store.tables import BATCHES, LATENCY, METADATA, REACHED, SETTINGS, 
 
 
 class Store:
-    """The figures of one monitor: for one cluster, one topic prefix, one window length.
+    """The figures of one monitor, for one cluster, one topic prefix and one window length.
 
     Thread-safe. :meth:`write` is idempotent in two ways: it skips a batch that is marked as
     written, and it never decreases a figure. So a restarted monitor on trimmed topics does not
@@ -69,12 +69,12 @@ class Store:
         self.close()
 
     def claim(self, settings: Mapping[str, str]) -> None:
-        """Store the parameters of the figures; raise UsageError if the store has others."""
+        """Store the parameters of the figures; raise UsageError if the stored ones differ."""
         with self._writing() as connection:
             found = connection.execute(sa.select(SETTINGS)).mappings()
             known: dict[str, str] = {row["name"]: row["value"] for row in found}
             if known:
-                known.setdefault("form", "1")  # the format of stores that state no format
+                known.setdefault("form", "1")  # the format of a store that states none
             for name, value in settings.items():
                 if name not in known:
                     connection.execute(SETTINGS.insert().values(name=name, value=value))
@@ -171,8 +171,8 @@ class Store:
     ) -> tuple[AnyRow, ...]:
         """Return the rows of a kind, in the order of their identity.
 
-        ``equal`` keeps the rows whose columns have the given values, ``between`` those whose window
-        begins at or after the first instant and before the second.
+        ``equal`` keeps the rows whose columns have the given values, ``between`` the rows whose
+        window begins at or after the first instant and before the second.
         """
         table = KINDS[kind].table
         statement = sa.select(table).where(*(table.c[name] == equal[name] for name in equal))

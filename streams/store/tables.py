@@ -116,7 +116,7 @@ BATCHES = Table(
     "batches",
     METADATA,
     Column("query", String(64), primary_key=True),
-    Column("run", String(64), primary_key=True),  # one per checkpoint: batch ids begin at 0 in each
+    Column("run", String(64), primary_key=True),  # one per checkpoint, where batch ids begin at 0
     whole("batch_id"),
     whole("late"),
     whole("late_batch"),

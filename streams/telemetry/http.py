@@ -16,7 +16,7 @@ from streams.errors import SurroundingsError, UsageError
 log = logging.getLogger("hopline.http")
 
 AT_ONCE = 16
-"""Maximum number of requests at a time, each of which has a thread; others get status 503."""
+"""Maximum number of requests at a time, each with its own thread; others get status 503."""
 READ_WITHIN = 10.0
 """Seconds within which a request must have arrived."""
 _BUSY = b"HTTP/1.0 503 Too many requests at a time\r\nContent-Length: 0\r\n\r\n"

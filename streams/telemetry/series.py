@@ -24,8 +24,8 @@ Samples = Iterable[tuple[tuple[str, ...], float]]
 class Series:
     """A metric with its samples; a name that ends in ``_total`` is a counter's.
 
-    A label has few values: it may be a role, an instance, a topic or an error number, but never an
-    id.
+    A label has a bounded set of values: it may be a role, an instance, a topic or an error number,
+    but never an id.
     """
 
     name: str

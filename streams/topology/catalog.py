@@ -1,8 +1,8 @@
 """A topology as objects of the ``catalog`` topic: ``instance/database/kind/name`` > plain values.
 
-Each part of a key is percent-escaped, so names may contain any character. The instance itself has
-an empty database part, and so have the ingress topics (``ingress``). Clusters, and neighbours
-(instances of other clusters), have an empty instance part too. Expectations (``expect``) are not
+Each part of a key is percent-escaped, so names may contain any character. Keys of the instance
+itself, and of ingress topics (``ingress``), have an empty database part. Clusters, and neighbours
+(instances of other clusters), also have an empty instance part. Expectations (``expect``) are not
 objects, because they check the whole topology; they stay in the file.
 """
 
@@ -50,7 +50,7 @@ _MOST_PARTITIONS = 1 << 16
 _ANALYSED_ONLY = frozenset({"certificates", "grants", "procedures"})
 """Fields that only ``check`` reads, and no worker.
 
-They may be large, so the catalog does not contain them.
+These fields may be large, so the catalog does not contain them.
 """
 _DATABASE_FIELDS = _ANALYSED_ONLY.union(name for name, _ in _IN_DATABASE.values())
 _INSTANCE_FIELDS = frozenset({"databases", "msdb", "grants"})

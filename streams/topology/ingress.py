@@ -5,9 +5,9 @@ which cluster wrote a frame, and can check the sender in the frame.
 
 The allowed senders follow from the routes of the topology. A database of another cluster is allowed
 where its routes, and the routes of gateways on its path, lead to the topic. Broker ids of routes
-and route precedence are ignored. So more senders are allowed than actually send, and every path of
-the topology works. A path that leaves the cluster and returns does not count, because other
-clusters may not name a local sender unless the topology allows this.
+and route precedence are ignored. As a result, more senders are allowed than actually send, and
+every path of the topology works. A path that leaves the cluster and returns does not count, because
+other clusters may not name a local sender unless the topology allows this.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class _Border:
                         back[target].append(source)
 
     def _services(self) -> Iterator[str]:
-        """Yield the services whose routes may take different paths, and one for all others."""
+        """Yield services whose routes may take different paths, and one service for all others."""
         named = {name for name in self._back if name is not None}
         if self._by_name:
             every = (d for i in self._topology.instances.values() for d in _databases(i))

@@ -12,7 +12,7 @@ def contract_of(database: Database, name: str) -> Contract | None:
 
 
 def accepted_contracts(database: Database, service: str) -> tuple[str, ...]:
-    """Return the contracts that a service accepts as a target; with none, it can only initiate."""
+    """Return the contracts that a service accepts as a target; without any, it only initiates."""
     found = database.services.get(service)
     return () if found is None else found.contracts
 

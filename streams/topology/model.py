@@ -78,7 +78,7 @@ class Instance:
 
     @property
     def address(self) -> Address:
-        """Return the instance's address: the explicit address, otherwise its name and port."""
+        """Return the instance's address: the explicit address, or else its name and port."""
         stated = parse_address(self.stated_address) if self.stated_address else None
         if stated is not None:
             return stated
@@ -207,7 +207,7 @@ def default_broker_id(instance: str, database: str) -> str:
 
 
 def renewed_broker_id(broker_id: str) -> str:
-    """Return the broker id after NEW_BROKER: a different id, but the same for each call."""
+    """Return the broker id after NEW_BROKER: a different id, but the same at each call."""
     return str(uuid.uuid5(_BROKER_IDS, f"NEW_BROKER {broker_id}"))
 
 

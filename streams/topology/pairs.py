@@ -69,7 +69,7 @@ def hosts_of(topology: Topology, home: str) -> tuple[str, ...]:
 
 
 def pair_names(topology: Topology) -> frozenset[str]:
-    """Return the names of all pairs, valid or not."""
+    """Return the names of all pairs, whether or not they are valid."""
     every = (d.mirror for i in topology.instances.values() for d in i.databases.values())
     return frozenset(m.pair for m in every if m is not None)
 

@@ -1,9 +1,9 @@
 """The share of each Kafka cluster in a topology.
 
-The share has the cluster's own instances as a whole. Of other instances, it has only those to which
-its routes lead, with address and cluster, because an operator of one trust domain need not know the
-routes of another. Of other clusters' services and broker ids, it has only the allowed senders
-(:mod:`streams.topology.ingress`).
+The share has the cluster's own instances as a whole. Of the other instances, it has only those to
+which its routes lead, with their address and cluster, because an operator of one trust domain need
+not know the routes of another domain. Of other clusters' services and broker ids, the share has
+only the allowed senders (:mod:`streams.topology.ingress`).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def next_instances(topology: Topology, instance: Instance) -> tuple[str, ...]:
 
 
 def _next_hops(topology: Topology, instance: Instance) -> Iterator[str]:
-    """Yield the addresses of an instance's routes; TRANSPORT: all services named by address."""
+    """Yield the addresses of an instance's routes, for TRANSPORT those in all services' names."""
     for database in (*instance.databases.values(), instance.msdb):
         for route in database.routes:
             address = parse_address(route.address)

@@ -31,5 +31,5 @@ class Suppression:
         )
 
     def expired(self, now: float) -> bool:
-        """Return whether the last day is over; ``now`` is in epoch seconds."""
+        """Return whether the last valid day is over; ``now`` is in epoch seconds."""
         return self.until is not None and datetime.fromtimestamp(now, UTC).date() > self.until

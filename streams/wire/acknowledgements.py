@@ -36,7 +36,7 @@ def encode_ack(ack: Ack) -> bytes:
 def encode_status(status: Status) -> bytes:
     """Encode a status that the local forwarder writes to ``ack``."""
     record = status._asdict()
-    del record["conversation"]  # it is in the key
+    del record["conversation"]  # the conversation is in the key
     return STATUS.encode(record)
 
 

@@ -121,10 +121,10 @@ def decode_command(
 
 
 def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
-    """Return ``issued_at``, and the bytes before and after it without prefix and id.
+    """Return ``issued_at``, and the bytes before and after it, leaving out the prefix and the id.
 
-    The field follows the kind (one byte), the database (length in one byte) and the side, and takes
-    six bytes from 1971 to 2039.
+    The field follows the kind (one byte), the database (with its length in one byte) and the side.
+    Its value takes six bytes for times from 1971 to 2039.
     """
     if not raw.startswith(COMMAND.prefix) or not 28 <= len(raw) <= _SHORT or raw[27] & 0x81:
         return None

@@ -1,4 +1,4 @@
-"""Schema evolution: provide the schemas of this version, and learn those of other versions.
+"""Schema evolution: provide the schemas of this version, and learn the schemas of other versions.
 
 A writer's schema is an object of the catalog, named by its fingerprint. ``apply`` adds the schemas
 of its own version and removes none, because topics contain records in old schemas. Every reader of
@@ -57,7 +57,7 @@ _CODECS: dict[str, Codec] = {
         reading.READING,
     )
 }
-"""The schemas in the catalog, except the catalog's own, which could not be read from there."""
+"""The schemas in the catalog, except its own schema, which could not be read from there."""
 
 
 def schema_key(schema: Any) -> str:
@@ -131,9 +131,9 @@ Its value is a JSON list of the clusters' names. A gateway of an older version d
 header, and reads only ``txq``.
 """
 MOST_ANNOUNCED = 512
-"""Maximum number of announced schemas, 4 kB: those of a hundred versions of the five schemas."""
+"""Maximum number of announced schemas (4 kB), enough for a hundred versions of the five schemas."""
 _LARGEST_SCHEMA = 16_384
-"""Maximum bytes of an announced schema, several times the size of ours: a fingerprint takes time.
+"""Maximum bytes of an announced schema, several times our largest: its fingerprint takes time.
 """
 LARGEST_ADMISSION = 16_384
 """Maximum size in bytes of a gateway's header: more than a hundred clusters with long names.
@@ -149,7 +149,7 @@ def announcement(objects: Mapping[str, str]) -> bytes:
     """Return the heartbeat header for a catalog: its envelope schemas.
 
     Invalid schemas and wrong fingerprints are skipped, because no writer can use them. If there are
-    too many schemas, those that this version writes are announced in any case.
+    too many schemas, the schemas that this version writes are still announced.
     """
     ours = written_schemas()
     known = [
@@ -167,7 +167,7 @@ def _envelope_of(key: str, body: str) -> bytes | None:
     """Return the fingerprint of an envelope schema; ``None`` for other or invalid schemas."""
     try:
         schema = json.loads(body)
-        # in this order, because only the cost of a bounded schema is limited
+        # this order matters, because only a bounded schema has a limited cost
         if schema["namespace"] != _ENVELOPE or not is_bounded(schema) or schema_key(schema) != key:
             return None
         return prefix_of(schema)[len(MARKER) :]

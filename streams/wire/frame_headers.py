@@ -31,7 +31,7 @@ _PLAIN = Flag.NONE, 0, 1
 """No flags and fragment 0 of 1, as bytes in the field order of :class:`Header`."""
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
 _PARTIES, _JOURNEYS, _JOURNEYS_READ = 16_384, 1_024, 4_096
-"""Cache sizes: pairs of services that converse, and distinct paths."""
+"""Cache sizes, for pairs of services that converse, and for distinct paths."""
 _LATEST = LATEST.to_bytes(8, "big")
 _HOPS, _EXPIRES, _ATTEMPT, _SENT, _FIRST_HOP, _PATH = 10, 11, 19, 20, 28, 29
 """Offsets of the fields of a journey without long numbers: see :mod:`streams.wire.hop`."""
@@ -259,5 +259,5 @@ def _any_journey(raw: bytes | None) -> Journey:
     )
 
 
-# The copies of one batch come from few transactions, and have few different journeys.
+# The copies of one batch come from a few transactions, and have only a few different journeys.
 _short_journey = lru_cache(_JOURNEYS_READ)(_journey)

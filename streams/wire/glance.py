@@ -46,7 +46,7 @@ def number(raw: bytes) -> int | None:
 def instant(raw: bytes) -> int | None:
     """Return the epoch milliseconds, from 1971 to 2039, that Avro encodes as exactly these bytes.
 
-    Nearly all times differ, so times are not cached like the values of :func:`number`.
+    Nearly all times differ, so they are not cached, unlike the values of :func:`number`.
     """
     if len(raw) != 6 or not raw[5]:
         return None

@@ -16,7 +16,7 @@ from typing import Any
 
 Pack = Callable[[Any], bytes]
 _NUMBERS, _TEXTS, _OPTIONAL = 1 << 14, 1 << 13, 1 << 12
-"""Numbers of cached values: positions of messages in flight, names and ids, other values."""
+"""Numbers of cached values: positions of messages in flight; names and ids; other values."""
 _SHORT = 256
 """Maximum length in characters of a cached text; names are not longer."""
 

@@ -28,7 +28,7 @@ class Reading:
 
     @property
     def when(self) -> str:
-        """Return ``at`` for users."""
+        """Return ``at`` as text for users."""
         return datetime.fromtimestamp(self.at / 1000, UTC).isoformat(timespec="seconds")
 
 

@@ -49,7 +49,7 @@ _KEY_BYTES, _UUID_BYTES = 36, 16
 LARGEST_BODY = 900_000
 """Maximum size in bytes of a body; larger bodies do not fit into records by default (8459)."""
 LARGEST_WITH_BODY = LARGEST_BODY + 90_000
-"""Maximum size in bytes of ``sb-command`` and body that a client with defaults can write again."""
+"""Maximum bytes of ``sb-command`` and body that a client with default settings can write again."""
 
 REMEMBERED_IDS = 1 << 13
 """Number of conversation ids cached with their keys (300 bytes each), enough for a transaction."""
@@ -97,11 +97,11 @@ def is_moved(headers: Sequence[tuple[str, bytes | None]]) -> bool:
 
 
 def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
-    """Return the headers for a body's copy: those read from ``cmd`` or ``in``, and :data:`MOVED`.
+    """Return the headers for a body's copy: those of the original, and :data:`MOVED`.
 
     With other headers, a copy could exceed Kafka's size limit.
     """
-    read = dict(headers)  # the last of several with the same name, as for every reader
+    read = dict(headers)  # the last of several headers with the same name, as for every reader
     names = _OF_STATEMENT if COMMAND in read else _OF_FRAME
     return [*((name, raw) for name, raw in read.items() if name in names), (MOVED, None)]
 
@@ -202,7 +202,7 @@ def read_message(
 def _message(
     conversation: uuid.UUID, value: bytes | None, headers: Headers | None, appended_at: int = 0
 ) -> Message:
-    found = dict(headers or ()).get  # the last of several with one name
+    found = dict(headers or ()).get  # the last of several headers with one name
     return Message(
         conversation,
         decode_parties(found(ROUTE)),

@@ -68,7 +68,7 @@ def _message(raw: bytes, by: int) -> bytes:
         at = _bounded(header.dialog_expires_at + by)
         return encode_header(header._replace(dialog_expires_at=at))
     begin = len(raw) - 1
-    while raw[begin - 1] > 0x7F:  # the last byte of a number is the only one below
+    while raw[begin - 1] > 0x7F:  # only the last byte of a number is below 0x80
         begin -= 1
     zigzag = 0
     for byte in raw[: begin - 1 : -1]:

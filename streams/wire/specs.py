@@ -45,7 +45,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
         **_COMPACTED,
         **_SOON,
         "message.timestamp.type": "LogAppendTime",
-        _COMPRESSION: "uncompressed",  # as for heartbeats, because every process reads them
+        _COMPRESSION: "uncompressed",  # like heartbeats: every process reads these records
     },
     "event": _SEVEN_DAYS,
     "metric": {**_SEVEN_DAYS, "cleanup.policy": "compact,delete"},
@@ -64,7 +64,7 @@ class TopicSpec:
 
     @property
     def safe(self) -> TopicSpec:
-        """Return the settings that prevent loss, without the settings for space and protection."""
+        """Return the settings that prevent loss, without settings for disk space and protection."""
         other = {*_SOON, _COMPRESSION}
         config = {name: value for name, value in self.config.items() if name not in other}
         return replace(self, config=config)

@@ -56,7 +56,7 @@ _PLACES = {
     "suspect": ("suspect", "suspect_fragment"),
     "received": ("receive_sequence", "receive_sequence_frag"),
 }
-"""Attributes that are places in a direction; each has two fields, sequence and fragment."""
+"""Attributes that are places in a direction; each of them is stored as sequence and fragment."""
 
 # In schema order: the dialog's identity, its current state, and the fields between them.
 _CREATED, _PARKED = DIALOG.names.index("expires_at") + 1, DIALOG.names.index("parked") + 1

@@ -111,7 +111,7 @@ class SeenKey:
 
 
 def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
-    """Read a record's key, except that of positions; raises MalformedError."""
+    """Read any record's key except the key of positions; raises MalformedError."""
     parts = raw.split(b"/")
     if len(parts) == 5 and parts[0] == _SEEN:
         return SeenKey.decode(raw)

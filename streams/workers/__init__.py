@@ -2,7 +2,7 @@
 
 On a message's path: ``relay`` writes it from an outbox into ``cmd``, if the application has an
 outbox; ``endpoint`` accepts it and writes it into ``out``; ``forwarder`` forwards it at each hop;
-``endpoint`` of the other side delivers it into a queue. ``endpoint`` and ``forwarder`` are
+the ``endpoint`` of the other side delivers it into a queue. ``endpoint`` and ``forwarder`` are
 packages, and neither imports the other.
 
 Both packages share these modules: ``control`` provides the catalog and Kafka's time, and reads and

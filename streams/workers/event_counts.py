@@ -40,7 +40,7 @@ class EventCounts:
 class Committed:
     """Counts of an endpoint worker's committed work; ``rolled_back`` counts aborted transactions.
 
-    ``longest``: seconds of the longest transaction, from its first input to its commit.
+    ``longest``: the duration in seconds of the longest transaction, from first input to commit.
     """
 
     events: EventCounts = field(default_factory=EventCounts)

@@ -1,7 +1,8 @@
 """Prometheus metrics, read from the workers on request.
 
 A metric is named after Service Broker's performance counter if there is one (*Broker Statistics*,
-*Broker/DBM Transport*). Labels are bounded: roles, instances, topics and error numbers.
+*Broker/DBM Transport*). Each label has a bounded set of values: roles, instances, topics or error
+numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decide when a worker is active: always for its instance, for a mirrored pair only as principal.
+"""Decide when a worker is active: always for an instance; for a pair, only as the principal.
 
 The catalog states the principal of a pair (its role, with an epoch). A worker for a pair waits
 until its instance is the principal, and stops when the instance loses the role.

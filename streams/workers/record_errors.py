@@ -1,8 +1,8 @@
 """Decide which errors a record causes; such a record is reported, and the worker continues.
 
-Any other error ends the worker. A worker that ended because of a record would read it again after
-every restart, and block all others. A worker that blamed a record for an error of its environment
-would reject or drop records that can be processed later.
+Any other error ends the worker. A worker that ended because of a record would read the record again
+after every restart, and block all other records. A worker that blamed a record for an error of its
+environment would reject or drop records that can be processed later.
 """
 
 from __future__ import annotations

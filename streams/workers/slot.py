@@ -33,7 +33,7 @@ UNNAMED = "0"
 """Slot of an endpoint worker without a named slot, because its transactions need a name."""
 _LOOK = 0.05
 _RETURNED = 3
-"""Number of our heartbeats to read back after a fence; by then, a rival has written some."""
+"""Number of our heartbeats to read back after a fence; by then, a rival has also written some."""
 _RETURNED_WITHIN = 30.0
 """Seconds allowed for reading back the heartbeats."""
 _ONCE_IN = 20.0

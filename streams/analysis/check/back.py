@@ -153,7 +153,7 @@ def _over(names: frozenset[str]) -> str:
 
 
 def stale_returns(estate: Estate) -> Iterable[Finding]:
-    """Find return routes that lead nowhere while others return the acknowledgement (EX-62)."""
+    """Find return routes that lead nowhere while other routes return acknowledgements (EX-62)."""
     groups: dict[tuple[str, str], list[tuple[FlowAnswer, Back, Failure]]] = {}
     reported = {(t.cause, at_fault(estate, t).name) for t in troubles_of(estate)}
     for answer in answers_of(estate):

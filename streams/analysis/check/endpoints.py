@@ -12,7 +12,7 @@ from streams.topology import Finding, Severity
 
 
 def closed(estate: Estate) -> Iterable[Finding]:
-    """Find the connections of all flows that endpoints forbid."""
+    """Among the connections of all flows, find those that endpoints forbid."""
     return endpoints(estate, passages(estate))
 
 

@@ -17,7 +17,7 @@ _MEGABYTE = 1024 * 1024
 
 
 def budgets(estate: Estate) -> Iterator[Finding]:
-    """Find forwarders that cannot hold one fragment of every flow through them (5.1-6)."""
+    """Find forwarders that cannot buffer one fragment of every flow through them (5.1-6)."""
     flows: dict[str, list[str]] = {}
     for passage in passages(estate):
         for name in passage.forwarders:

@@ -15,7 +15,7 @@ _PART = re.compile(r'\[((?:[^\]]|\]\])*)\]|"((?:[^"]|"")*)"|([^.\s]+)')
 
 
 def leaks(estate: Estate) -> Iterator[Finding]:
-    """Find BEGIN DIALOG in code where no code ever ends the conversation (4.8)."""
+    """Find each BEGIN DIALOG in code whose conversation no code ever ends (4.8)."""
     for at in user_databases(estate):
         for procedure in at.database.procedures.values():
             for begin in procedure.begins:
@@ -38,7 +38,7 @@ def _leak(at: Home, procedure: Procedure, begin: BeginDialog, service: str) -> F
 
 
 def _ended(database: Database, procedure: Procedure, service: str) -> bool:
-    """Return whether some code ends the dialogs of a service, or unknown code may end them."""
+    """Return whether some code ends the dialogs of a service, or unknown code may do so."""
     known = {name_key(p.name): p for p in database.procedures.values()}
     queue = queue_of(database, service)
     readers = [procedure]

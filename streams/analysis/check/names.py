@@ -147,7 +147,7 @@ def _ends_here(estate: Estate, at: At) -> bool:
 
 
 def wrong_ports(estate: Estate) -> Iterable[Finding]:
-    """Find addresses with the host of an instance but not the port of its broker endpoint."""
+    """Find addresses with an instance's host but not with the port of the broker endpoint there."""
     ports = estate.once(_ports)
     for at in _live(estate):
         for text in (at.route.address, at.route.mirror):

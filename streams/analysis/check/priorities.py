@@ -1,4 +1,4 @@
-"""Broker priorities that have no effect, or only on one side (TA-34)."""
+"""Broker priorities that have no effect, or have an effect on one side only (TA-34)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streams.topology import Finding, Priority, Severity
 
 @dataclass(slots=True)
 class _Use:
-    """A priority, with the problems of the flows that it raises or lowers."""
+    """A priority, with the problems of the flows whose priority it raises or lowers."""
 
     at: Home
     priority: Priority
@@ -63,7 +63,7 @@ def _note(
 def _matching(
     rules: Iterable[Priority], contracts: Collection[str], local: str, remote: str
 ) -> Iterator[Priority]:
-    """Yield the rules for dialogs between two services; without contracts, the rules for any."""
+    """Yield the rules for dialogs between two services; without contracts, for any contract."""
     for rule in rules:
         meant = rule.contract is None or not contracts or rule.contract in contracts
         if meant and rule.local_service in (None, local) and rule.remote_service in (None, remote):

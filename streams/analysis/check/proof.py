@@ -38,7 +38,7 @@ def written(*sources: Source) -> Source:
 
 
 def where(at: At) -> Source:
-    """Return the place of a route in a file, otherwise the place of its table or instance."""
+    """Return the place of a route in a file, or else the place of its table or instance."""
     return written(at.route.source, at.database.source, at.instance.source)
 
 

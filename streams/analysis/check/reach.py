@@ -79,7 +79,7 @@ def not_here(estate: Estate) -> Iterable[Finding]:
 
 
 def wrong_hop(estate: Estate) -> Iterable[Finding]:
-    """Find routes that lead to an instance which drops the message (R7, R8)."""
+    """Find routes that lead to an instance that drops the message (R7, R8)."""
     for trouble in caused_by(estate, Cause.WRONG_HOP):
         if trouble.failure.ending.disposition is Disposition.UNKNOWN:
             yield from _to_nobody(estate, trouble)

@@ -18,7 +18,7 @@ _ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All findings, worst first; findings of one severity by code, then by place.
+    """All findings, worst first; findings of one severity are sorted by code, then by place.
 
     ``suppressed``: the findings that a suppression covers; all other counts exclude them.
     """
@@ -31,7 +31,7 @@ class Report:
         return sum(finding.severity is severity for finding in self.findings)
 
     def reaches(self, severity: Severity) -> bool:
-        """Return whether there is a finding of a severity, or of a worse one."""
+        """Return whether there is a finding of a severity, or of a worse severity."""
         return any(_ORDER[f.severity] <= _ORDER[severity] for f in self.findings)
 
     def to_json(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from streams.prose import counted
 from streams.topology import Finding, Severity, Skipped
 
 LISTED = 20
-"""Maximum number of open statements per instance that a finding lists; it counts all."""
+"""Maximum number of open statements per instance that a finding lists; it counts all of them."""
 
 
 def refused(estate: Estate) -> Iterable[Finding]:

@@ -37,7 +37,7 @@ class Stop:
 
 
 def stops_of(estate: Estate) -> tuple[Stop, ...]:
-    """Return all decisions about messages without broker id, each once per service."""
+    """Return all decisions about messages without a broker id, each once per service."""
     return estate.once(_find_stops)
 
 

@@ -51,8 +51,8 @@ _BY_NUMBER = {
     Number.TRANSPORT_STOPPED: Cause.NOT_STARTED,
     Number.FORWARDING_DISABLED: Cause.NOT_FORWARDING,
     Number.HOPS_EXHAUSTED: Cause.HOPS,
-    # Three ends have their own checks, or are not mistakes: TRANSPORT with a name without address,
-    # a request to the configuration service, and a sender whose delivery is off.
+    # Three kinds of ends have their own checks, or are not mistakes: TRANSPORT with a name without
+    # address, a request to the configuration service, and a sender whose delivery is off.
     Number.ADDRESS_UNUSABLE: Cause.OTHER,
     Number.ROUTE_INVALID: Cause.OTHER,
     Number.WAITING_FOR_CONFIGURATION: Cause.OTHER,

@@ -24,7 +24,7 @@ _REMEDY = "Control access with Kafka ACLs (hopline acl), and encrypt connections
 
 
 def unenforced_of(topology: Topology, now: float) -> tuple[Finding, ...]:
-    """Return the findings of :func:`unenforced` in a topology; ``now`` is epoch seconds."""
+    """Return the findings of :func:`unenforced` in a topology; ``now`` is in epoch seconds."""
     return tuple(unenforced(Estate(topology, now)))
 
 

@@ -78,7 +78,7 @@ def _differ(here: Home, one: MessageType, there: Home, other: MessageType) -> bo
 def _refuses(receiver: MessageType, sender: MessageType) -> bool:
     """Return whether a receiver can reject a body that the sender's own type accepts."""
     asked, given = _STRICTER.get(receiver.validation), _STRICTER.get(sender.validation)
-    if asked is None or given is None:  # EMPTY on one side only
+    if asked is None or given is None:  # only one side has EMPTY
         return asked != 0
     return asked > given or asked == given == 2
 

@@ -56,7 +56,7 @@ class Case:
 
     @property
     def initiator(self) -> bool:
-        """Return whether the initiator sent the message; assumed if the endpoint is unknown."""
+        """Return whether the initiator sent the message; true if the endpoint is unknown."""
         return self.endpoint is None or self.endpoint.initiator
 
     @property

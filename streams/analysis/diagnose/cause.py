@@ -1,4 +1,4 @@
-"""A cause: a row of an ordered table in which the first row that applies wins."""
+"""A cause: a row of an ordered table, of which the first row that applies is used."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cause(Generic[C]):
-    """A cause. ``numbers``: SQL Server's errors that indicate it; ``rule``: the section about it.
+    """A cause. ``numbers``: SQL Server's errors that indicate the cause; ``rule``: its section.
 
     ``find`` returns the evidence, or nothing if the cause does not apply. A cause that is not
     ``bad`` is reported but requires no action.

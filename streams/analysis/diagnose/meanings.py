@@ -1,4 +1,4 @@
-"""Explanations of errors that only transmission_status has; others are in :mod:`streams.errors`."""
+"""Explanations of errors only in transmission_status; :mod:`streams.errors` explains the others."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from streams.topology.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Rows with the same cause: their number, the age of the oldest in seconds, and the evidence.
+    """Rows with the same cause: their number, the oldest row's age in seconds, and the evidence.
 
     ``also``: causes further down in the table that also apply. ``conversations`` contains a few of
     the dialogs, ``sources`` the places of their rows.

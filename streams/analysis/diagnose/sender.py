@@ -16,7 +16,7 @@ def by_status(
 
 
 def status_of(case: Case, numbers: tuple[int, ...]) -> Evidence | None:
-    """Return the status as evidence, if it has one of these numbers."""
+    """Return the status as evidence, if its number is one of these."""
     if case.status.number not in numbers:
         return None
     number = case.status.number

@@ -95,7 +95,7 @@ _PHRASES: tuple[tuple[int, str], ...] = (
     (9782, "exception occurred while dispatching a message"),
     (9736, "error occurred in dialog transmission"),
 )
-"""Numbers with a phrase of each English text; a phrase comes before those that it contains."""
+"""Error numbers, each with a phrase of its text; a phrase comes before any that it contains."""
 
 _WINDOWS = {
     11001: 9783, 11002: 9783, 11004: 9783,

@@ -68,7 +68,7 @@ def _diagnosis(d: Diagnosis) -> Iterator[str]:
 
 
 def _gaps(all_: Diagnoses) -> Iterator[str]:
-    """Yield the unchecked parts, so that missing data is not mistaken for a good result."""
+    """Yield the parts that were not checked, because missing data is not a good result."""
     notes: list[str] = []
     for live in all_.snapshot.live.values():
         if live.missing:

@@ -1,4 +1,4 @@
-"""Classify the effect of a topology change on a flow, or on one dialog of it."""
+"""Classify the effect of a topology change on a flow, or on one of the flow's dialogs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def compare_flows(before: Reach, after: Reach) -> Change | None:
 
     A database whose broker id is now reached elsewhere has moved; a database that no path reaches
     any more has stopped, even if its dialogs now reach another database. Dialogs that now reach no
-    database have stopped, too. If other dialogs reach the same databases, because the hash selects
+    database have also stopped. If other dialogs reach the same databases, because the hash selects
     among more or fewer broker ids, dialogs have moved.
     """
     if not before.arrivals:
@@ -52,7 +52,7 @@ def compare_flows(before: Reach, after: Reach) -> Change | None:
 
 
 def compare_dialogs(before: Reach, after: Reach) -> Change | None:
-    """Compare the databases that one dialog reaches; it stops only if it now reaches none."""
+    """Compare the databases that a dialog reaches; the dialog stops only if it now reaches none."""
     if not before.arrivals:
         return Change.BEGINS if after.arrivals else None
     if not after.arrivals:

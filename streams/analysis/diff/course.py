@@ -1,8 +1,8 @@
 """Find the databases that one direction of a dialog reaches, and whether acknowledgements return.
 
 A database counts as *reached* if a path delivers there and a return path brings the acknowledgement
-to the sender, because unacknowledged messages are retried until they are lost with their dialog. It
-does not matter whether an address is tried first, on a retry, or always (U-19), because one working
+to the sender, because unacknowledged messages are retried until they are lost with their dialog.
+Whether an address is tried first, on a retry, or always (U-19) does not matter, because one working
 address is enough.
 """
 

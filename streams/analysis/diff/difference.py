@@ -116,9 +116,9 @@ def compare_topologies(
 ) -> Difference:
     """Compare every flow of either topology.
 
-    ``touched`` contains captured messages by flow; flows that only the capture has are compared,
-    too. For a flow that only the new topology has, the only possible change is that it starts to
-    work.
+    ``touched`` contains captured messages by flow; flows that only the capture has are also
+    compared. For a flow that only the new topology has, the only possible change is that it starts
+    to work.
     """
     seen = touched or {}
     meant = {*directions(old), *seen}
@@ -131,7 +131,7 @@ def compare_topologies(
 
 
 def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowChange | Reach:
-    """Return the change of a flow or, if nothing changes, its reach in the old topology."""
+    """Return the change to a flow or, if nothing changes, the flow's reach in the old topology."""
     one, other = Course(old, flow), Course(new, flow)
     before, after = one.reach(), other.reach()
     change = worst((compare_flows(before, after), *touched.changed))

@@ -127,7 +127,7 @@ class _Book:
             self.stated |= {(name, hint.to) for name in self._beginners(hint)}
 
     def consider(self, hint: Hint) -> None:
-        """Add a clue or, if a stronger clue exists, use it only to confirm that clue."""
+        """Add a clue; if a stronger clue exists, use the new one only as confirmation."""
         settled = self.settled.get(_pair(hint))
         if settled is not None:
             for draft in settled:
@@ -173,9 +173,9 @@ class _Book:
     def _guess(self, hint: Hint) -> tuple[str, ...]:
         """Return the most likely initiator services.
 
-        The candidates are the services that can only initiate; without such services, those that
-        share a contract with the target; otherwise all services. Among the candidates, services to
-        which the target has a route are preferred.
+        The candidates are the services that can only initiate; without such services, the services
+        that share a contract with the target; without these, all services. Among the candidates,
+        services to which the target has a route are preferred.
         """
         every = [s for s in initiators(hint.database) if s.name != hint.to]
         accepted = self.deployed.accepted(hint.to)

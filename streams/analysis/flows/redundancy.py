@@ -18,14 +18,14 @@ _END = ""
 
 @dataclass(frozen=True, slots=True)
 class Redundancy:
-    """The paths to one broker id: the number of ``disjoint`` paths, and the parts that all share.
+    """The paths to one broker id: the number of ``disjoint`` paths, and the parts common to all.
 
     Disjoint paths share no instance; elsewhere, "paths" means all paths. A direct hop from the
     sender to the target counts as one path. ``instances`` are the instances between sender and
     target that all paths share, ``routes`` the shared forwarding routes, as
     ``Instance/Database/Route``. Routes that differ only in their names are alternatives; ``diff``
-    finds the routes that would match without a route. ``between``: all instances between sender and
-    target on any path.
+    finds the routes that would match if a route did not exist. ``between``: all instances between
+    sender and target on any path.
     """
 
     disjoint: int
@@ -110,7 +110,7 @@ def _disjoint(links: dict[str, set[str]], start: str, targets: set[str]) -> int:
 def _augment(
     links: dict[str, set[str]], start: str, targets: set[str], flow: set[tuple[str, str]]
 ) -> bool:
-    """Find one more path, giving up links of earlier paths if that helps; change ``flow``.
+    """Find one more path, giving up links of earlier paths if necessary; change ``flow``.
 
     A place is an instance when it is entered (True) or left (False). An instance that a path
     already uses can only be left backwards, over a link of that path.

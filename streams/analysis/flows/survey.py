@@ -100,7 +100,7 @@ def survey_flows(
     """Analyse all flows of a topology; ``now`` is in epoch seconds.
 
     ``senders`` are patterns with ``*`` and ``?`` for ``Instance[/Database[/Service]]``, ``targets``
-    for services or for reached ``Instance[/Database]``; by default, all.
+    for services or for reached ``Instance[/Database]``; the default is all flows.
     """
     estate = Estate(topology, now)
     answers = tuple(a for a in answers_of(estate) if _wanted(a, senders, targets))

@@ -1,4 +1,4 @@
-"""Paths as a Mermaid flow chart: outbound solid, return paths dotted."""
+"""Paths as a Mermaid flow chart: outbound paths solid, return paths dotted."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ HOPS = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Key:
-    """A state on a path, with the visited part of its cycle, and the number of forwards before.
+    """A state on a path, with the visited part of its cycle, and the number of earlier forwards.
 
     ``forwards`` is also 0 if no path from the state can exhaust the hop count, because earlier
     forwards do not matter then. :class:`Moves` creates one key of each kind, so keys are compared

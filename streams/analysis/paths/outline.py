@@ -23,7 +23,7 @@ LINES = 60
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Similar steps, with their share of all messages and the continuation of the first.
+    """Similar steps, with their share of all messages and the continuation of the first step.
 
     ``more``: the continuation is already drawn elsewhere, or is too large.
     """

@@ -32,7 +32,7 @@ _NO_PICKS: frozenset[Pick] = frozenset()
 _ALL = Fraction(1)
 
 CIRCLES = (7, 4, 0)
-"""The largest cycles whose paths are followed exactly, because their number grows factorially."""
+"""The largest cycles whose paths are followed exactly; the number of paths grows factorially."""
 KEYS = 10_000
 """Maximum number of keys that cycles add to the states; above it, only smaller cycles are exact."""
 

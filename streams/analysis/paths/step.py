@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """The end of a path: the database of the delivery, otherwise the last instance."""
+    """The end of a path: the database of the delivery, or else the last instance."""
 
     disposition: Disposition
     instance: str
@@ -49,7 +49,7 @@ class Ending(NamedTuple):
 
     @property
     def at(self) -> str:
-        """Return ``instance/database`` if delivered, otherwise the instance."""
+        """Return ``instance/database`` if delivered, or else the instance."""
         return self.instance if self.database is None else f"{self.instance}/{self.database}"
 
     @property

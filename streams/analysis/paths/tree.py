@@ -183,7 +183,7 @@ def _legend(rules: set[str]) -> list[str]:
 
 
 def _by(steps: Sequence[Step], known: str | None) -> str:
-    """Return the rule, route and broker id of steps; the broker id only where it is selected."""
+    """Return the rule and route of steps, and the broker id where it is selected."""
     broker = steps[0].decision.broker
     routes = listed(dict.fromkeys(filter(None, map(decided, steps))), _NAMES)
     rule = " ".join(filter(None, (steps[0].decision.step, routes)))

@@ -8,7 +8,7 @@ The rules:
 2. A waiting message counts as one SEND (or END) of its sender, wherever it waits.
 3. If the input has no BEGIN of a dialog, the dialog begins at its first action.
 4. Commands are written only for dialogs whose services and initiator's place are known, because
-  others could not be replayed. Commands of the target also require the target's place.
+other dialogs could not be replayed. Commands of the target also require the target's place.
 5. The type of a message is taken from any event that shows it for this number and direction.
 6. Records are ordered by time, within a millisecond by the server's event sequence, then by file.
 """

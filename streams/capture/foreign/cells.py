@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"\s*(-?\d+)")
 _WORD = re.compile(r"[^a-z0-9]+")
 _TRUE, _FALSE = {"1", "true", "yes", "initiator"}, {"0", "false", "no", "target"}
 _UNITS = ((1e17, 1_000_000), (1e14, 1_000), (1e11, 1), (0, 0.001))
-"""Units of time: the smallest number that has this unit, and the units per millisecond."""
+"""Units of time: the smallest number that is read in this unit, and the units per millisecond."""
 
 
 def text_of(raw: Any) -> str | None:

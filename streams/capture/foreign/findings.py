@@ -169,7 +169,7 @@ def _left_out(kinds: Mapping[str, Left]) -> list[dict[str, Any]]:
 
 @lru_cache(65_536)
 def conversation_named(name: str) -> uuid.UUID:
-    """Return a conversation's id: the text if it is a GUID, otherwise an id derived from the text.
+    """Return a conversation's id: the text if it is a GUID, or else an id derived from the text.
 
     The same name means the same conversation in every import and in `hopline inspect`.
     """

@@ -49,7 +49,7 @@ class Source:
 
     @property
     def called(self) -> str:
-        """Return the instance's name: the given name, otherwise the name of the file."""
+        """Return the instance's name: the given name, or else the name of the file."""
         return self.instance or self.path.name.partition(".")[0]
 
 

@@ -1,4 +1,4 @@
-"""A temporary database for findings, until all findings are read.
+"""A temporary database that keeps findings until all findings have been read.
 
 The initiator, the first message and the order are known only when all findings have been read.
 SQLite keeps a few megabytes in memory and all other data in a file of the temporary folder

@@ -129,7 +129,7 @@ def _delimiter(header: str, known: Collection[str]) -> str:
 
 
 def _ruled(cells: list[str]) -> bool:
-    """Return whether a line is empty, sqlcmd's rule of dashes, or its row count."""
+    """Return whether a line is empty, or is sqlcmd's rule of dashes or its row count."""
     text = "".join(cells).strip()
     return not text.strip("-") or (len(cells) == 1 and text.startswith("(") and text.endswith(")"))
 
@@ -171,7 +171,7 @@ def _array(path: Path, report: Report) -> Iterator[ForeignRow]:
             value, end = _DECODER.raw_decode(buffer, at)
         except (ValueError, RecursionError) as error:
             problem = _error_text(error)
-        if end < len(buffer):  # without a delimiter, the number may continue
+        if end < len(buffer):  # without a delimiter after it, a number may continue
             number, at = number + 1, end
             yield from _row(value, number, path, report)
             continue

@@ -139,7 +139,7 @@ def _side(raw: Any) -> bool | None:
 
 
 def _more(kind: EventKind, cells: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an event's columns that have another meaning in other events."""
+    """Return the columns of an event that have a different meaning in other events."""
     if kind is EventKind.CONVERSATION:
         return {
             "handle": guid(cells.get("objectname")),

@@ -103,7 +103,7 @@ def _not_ours(name: str, where: str, report: Report) -> None:
 
 
 def _subclass(kind: EventKind, fields: Mapping[str, Any]) -> int | None:
-    """Return the subclass by its text, otherwise by its number; 0 without one."""
+    """Return the subclass by its text, or else by its number; 0 without a subclass."""
     if kind is EventKind.MESSAGE_UNDELIVERABLE:
         return {True: 1, False: 2, None: 0}[flag(fields.get("sequenced_message"))]
     for name in _SUBCLASS:

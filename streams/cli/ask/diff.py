@@ -1,4 +1,4 @@
-"""``hopline diff``: show how a change of the topology, or a failure, affects every flow."""
+"""``hopline diff``: show how a change to the topology, or a failure, affects every flow."""
 
 from __future__ import annotations
 

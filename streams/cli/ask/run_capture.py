@@ -30,8 +30,8 @@ _RANKS = ("cmd", "out", "txq", "in", "ack", "queue", "event")
 def write_run(path: Path, run: Simulation, topology: str) -> int:
     """Write the capture of a completed run; return its number of records.
 
-    Records are in timestamp order; those of one topic are in offset order. Raises UsageError if the
-    file cannot be written.
+    Records are in timestamp order; the records of one topic are in offset order. Raises UsageError
+    if the file cannot be written.
     """
     ordered = []
     latest: defaultdict[str, int] = defaultdict(int)

@@ -24,7 +24,7 @@ _BAD_NEWS = 1
 
 
 class ScenarioFile(click.ParamType):
-    """A scenario's file, or the name of a shipped one: ``topology/scenario``."""
+    """A scenario's file, or the name of a shipped scenario: ``topology/scenario``."""
 
     name = "scenario"
 
@@ -132,7 +132,7 @@ def simulate(
         )
     assert scenario is not None, "one of the two was given"
     topology, read = read_scenario(scenario)
-    # before the run, and only here because it needs an optional dependency
+    # import this before the run, and only here, because it needs an optional dependency
     if given.capture is not None:
         from streams.cli.ask.run_capture import write_run
     run = Simulation(topology, read, given.seed)

@@ -60,7 +60,8 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
         )
     cluster.wait(timeout, _report)
     topics = _chosen(cluster, order, topic_names(cluster, timeout))
-    # A resumed recording has positions; a topic that is new to it starts at its log's beginning.
+    # A resumed recording has positions; a topic that is new to the recording starts at its log's
+    # beginning.
     since = order.since if former is None else ()
     recording = begin(
         cluster, topics, order.words, since=since, until=order.until, follow=order.follow
@@ -75,7 +76,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
             order.output, metadata, order.split, resume=former is not None, recording=recording,
             codec=order.codec,
         )  # fmt: skip
-        # Recorded topics may have been deleted since, so select only among new ones.
+        # Recorded topics may have been deleted since, so select only among new topics.
         known = dict.fromkeys(recording.begins, 0)
         recorder = Recorder(
             monotonic=time.monotonic,

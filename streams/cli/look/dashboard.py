@@ -107,7 +107,7 @@ def dashboard(
 
 
 def _cluster(ctx: click.Context, bootstrap: str, prefix: str) -> Cluster | None:
-    """Return the cluster if it was set explicitly; the default one may not run."""
+    """Return the cluster if it was set explicitly; the default cluster may not run."""
     if ctx.get_parameter_source("bootstrap") is ParameterSource.DEFAULT:
         return None
     return cluster_of(bootstrap, prefix)

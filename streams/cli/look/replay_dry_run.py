@@ -28,7 +28,7 @@ def predict(
     format_: str,
     tell: Callable[[str], None],
 ) -> None:
-    """Print the effect of a replay into these topics, by a topology or the cluster's catalog."""
+    """Print the effect of a replay into these topics, with a topology or the cluster's catalog."""
     if topology is None:
         cluster = cluster_of(bootstrap, rerun.prefix)
         try:

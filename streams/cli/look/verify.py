@@ -200,7 +200,7 @@ class _Choice:
 
 
 def _other(named: str, home: Topics) -> Cluster:
-    """Return another cluster: by its name in the settings, or by address without credentials.
+    """Return another cluster, by its name in the settings, or by address without credentials.
 
     [kafka] applies to the command's own cluster and is never sent to another one.
     """

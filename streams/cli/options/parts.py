@@ -27,7 +27,7 @@ part_option = click.option(
 def clusters_of_parts(
     topology: Topology, chosen: str | None, bootstrap: str, prefix: str
 ) -> Iterator[tuple[Part, Cluster]]:
-    """Yield each part of a topology with its cluster; raise UsageError if one has none.
+    """Yield each part of a topology with its cluster; raise UsageError for a part without one.
 
     An undivided topology belongs to the cluster at ``--bootstrap``, and so does a chosen part if
     that option is set. The address of any other part is in the topology, or in [clusters.NAME] of

@@ -164,7 +164,7 @@ def settings_file(ctx: click.Context) -> SettingsFile:
         path = Path(named or DEFAULT_FILE)
         found_here = named is None and path.exists()
         ctx.meta[_FILE] = _read(path) if named or found_here else NOTHING
-        if found_here:  # in a clone or a shared folder, it may be someone else's
+        if found_here:  # in a clone or a shared folder, the file may be someone else's
             click.echo(f"Settings: {path} in this folder.", err=True)
     found: SettingsFile = ctx.meta[_FILE]
     return found

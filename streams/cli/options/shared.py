@@ -45,7 +45,7 @@ def cluster_of(bootstrap: str, prefix: str) -> Cluster:
         if name not in secured:
             with _worded(sourced.source):
                 Cluster(bootstrap, properties={name: sourced.value}).admin()
-    # Check combinations of TLS and SASL settings, which librdkafka ignores one by one.
+    # Check TLS and SASL settings together, because librdkafka ignores one that is given alone.
     with _worded(", ".join(sorted({s.source for s in secured.values()})) or "[kafka]"):
         properties = {n: s.value for n, s in found.items()}
         cluster = Cluster(bootstrap, Topics(prefix), properties, replication(ctx))

@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class TopologyArgument(click.ParamType):
-    """A topology's folder, or the name of a shipped one."""
+    """A topology's folder, or the name of a shipped topology."""
 
     name = "topology"
 

@@ -16,7 +16,7 @@ _WIDEST = 36
 
 
 def table(rows: Sequence[Row], columns: Sequence[str], width: int) -> Iterator[str]:
-    """Yield the lines of a table with the columns that fit; on a terminal, list the others."""
+    """Yield the lines of a table with the columns that fit; on a terminal, list the rest."""
     if not rows:
         yield "(no rows)"
         return

@@ -78,7 +78,7 @@ def _rows(line: str, width: int) -> list[str]:
     plain = click.unstyle(line)
     if len(plain) <= width:
         return [line]
-    from streams.prose import wrapped  # --help does not need it
+    from streams.prose import wrapped  # --help does not need this import
 
     begin = len(plain) - len(plain.lstrip())
     gap = _GAP.search(plain)

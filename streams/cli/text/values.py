@@ -42,7 +42,7 @@ def one_line(text: str) -> str:
 
 
 def lines(text: str) -> str:
-    """Return foreign text with its line breaks; each line is as from :func:`one_line`."""
+    """Return foreign text with its line breaks; each line is formatted by :func:`one_line`."""
     return "\n".join(map(one_line, text.split("\n")))
 
 

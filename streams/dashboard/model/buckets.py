@@ -85,5 +85,5 @@ _STEPS = tuple(
 
 
 def window_of(rows: Sequence[Windowed]) -> int:
-    """Return the length of the windows, or that of merged windows, if the rows include any."""
+    """Return the length of the windows, or of merged windows if the rows include any."""
     return max((row.window_end - row.window_start for row in rows), default=WINDOW)

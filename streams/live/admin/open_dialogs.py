@@ -48,8 +48,9 @@ def find_broken(
 ) -> Iterator[Broken]:
     """Yield the open dialogs that would break if a plan were applied.
 
-    ``now`` is in epoch seconds. For pure additions, which break nothing, no state is read. For the
-    share of one cluster, ``whole`` is the whole topology, whose other parts do not change.
+    ``now`` is in epoch seconds. For pure additions, which break nothing, no state is read. If the
+    plan is for one cluster's share, ``whole`` is the whole topology, whose other parts do not
+    change.
     """
     if not (change.changed or change.removed):
         return
@@ -91,7 +92,7 @@ def _same_broker(database: Database, dialog: Dialog) -> bool:
 
 
 def _after(state: CatalogState, wanted: Topology, change: Change) -> Topology:
-    """Return the topology that the catalog will have: a superset without pruning."""
+    """Return the topology that the catalog will have; without pruning, a superset of the plan's."""
     assert state.topology is not None
     objects, new = flatten(state.topology), flatten(wanted)
     for key in (*change.added, *change.changed):
@@ -153,6 +154,6 @@ def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
 
 
 def _owner(estate: Estate, at: str) -> str:
-    """Return the owner and the database of dialogs."""
+    """Return the owner and the database of the dialogs on one side."""
     name, _, database = at.partition("/")
     return f"{home_of(name, estate.topology.instances[name].databases[database])}/{database}"

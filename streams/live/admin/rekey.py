@@ -55,7 +55,7 @@ from streams.workers.endpoint.inputs import Inputs
 AT_ONCE = 500
 """Dialogs per transaction."""
 BODIES_AT_ONCE = 500
-"""Bodies per transaction: 450 MB if all have the maximum size."""
+"""Bodies per transaction: 450 MB if all bodies have the maximum size."""
 
 
 @dataclass(slots=True)

@@ -1,9 +1,10 @@
 """Change the number of partitions of an instance, while its workers are stopped.
 
-A dialog belongs to the partition of its conversation id, which changes for most ids if partitions
-are added. So topics are extended first; workers refuse to start until the catalog contains the same
-number of partitions. Then every misplaced dialog is moved; finally, the new number is written to
-the catalog. After an interruption, a second run continues (docs/decisions/0029).
+A dialog belongs to the partition of its conversation id, and most ids belong to another partition
+after partitions are added. So topics are extended first; workers refuse to start until the catalog
+contains the same number of partitions. Then every misplaced dialog is moved; finally, the new
+number is written to the catalog. After an interruption, a second run continues
+(docs/decisions/0029).
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ def _demand_applied(cluster: Cluster, home: str) -> None:
 def _passed(cluster: Cluster, home: str) -> dict[tuple[str, int], int]:
     """Return the next offsets to read; Kafka deletes those of a group that is stopped for a week.
 
-    The state contains them, too, as for a worker that restores its state.
+    The state also contains the offsets, as for a worker that restores its state.
     """
     inputs, dialog = Inputs.of(cluster.topics, home), cluster.topics.dialog(home)
     passed = dict(read_positions(cluster, _group(cluster, home)))
@@ -208,7 +209,7 @@ def _unapplied(
 def _is_command(message: Message) -> bool:
     try:
         return not is_moved(headers_of(message))
-    except MalformedError:  # an event that the worker has yet to report
+    except MalformedError:  # an event that the worker has not reported yet
         return True
 
 

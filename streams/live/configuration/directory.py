@@ -43,7 +43,7 @@ class FileDirectory:
         _demand(path, self._offers)
 
     def find(self, service: str) -> tuple[Offer, ...]:
-        """Return a service's entry, or the previous entry while the file is unreadable."""
+        """Return a service's entry, or its previous entry while the file is unreadable."""
         self._look()
         return tuple(offer for offer in self._offers if offer.service == service)
 

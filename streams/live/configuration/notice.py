@@ -49,8 +49,8 @@ class Notices:
     """Answer databases that request a route; ``clock`` is in epoch seconds.
 
     The methods wait for Kafka and for the directory. They raise SurroundingsError or KafkaException
-    if one of them is unavailable, or if another writer changed the catalog at the same time; the
-    caller then retries.
+    if Kafka or the directory is unavailable, or if another writer changed the catalog at the same
+    time; the caller then retries.
     """
 
     cluster: Cluster

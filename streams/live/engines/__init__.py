@@ -1,7 +1,7 @@
 """Engines that group records by dialog for `verify`: this process, or Spark.
 
-An engine only reads and groups. For both engines, :mod:`streams.report` interprets the records and
-evaluates each dialog, so both give the same ledger.
+An engine only reads records and groups them. For both engines, :mod:`streams.report` interprets the
+records and evaluates each dialog, so both give the same ledger.
 """
 
 from streams.live.engines.engine import (

@@ -58,7 +58,7 @@ def _parts(source: Source) -> Iterator[DialogPart]:
             yield from _of_message(reader, message, source.prefix)
         return
     for file in source.files:
-        reader = source.reader()  # another file may have older records
+        reader = source.reader()  # a new reader, because another file may have older records
         for r in file:
             digest = _digest(r.topic, r.value, source.prefix)
             size = len(r.value or b"")

@@ -1,4 +1,4 @@
-"""Verify on Spark: for more records than one process reads in seconds. Needs pyspark and Java."""
+"""Verify on Spark, for more records than a process can read in seconds. Needs pyspark, Java."""
 
 from __future__ import annotations
 
@@ -60,9 +60,10 @@ class SparkEngine:
 
 @contextmanager
 def spark_engine(master: str, log: Path, clusters: Sequence[Cluster] = ()) -> Iterator[SparkEngine]:
-    """Start Spark, and stop it afterwards; ``clusters`` are those that it will read.
+    """Start Spark, and stop it afterwards; ``clusters`` are the clusters to read.
 
-    Raises UsageError if Spark cannot reach one of them, SurroundingsError if it fails.
+    Raises UsageError if Spark cannot reach one of the clusters, and SurroundingsError if Spark
+    fails.
     """
     demand_reachable(clusters)  # before Spark starts, which takes longer
     with batch_session(master=master, log=log, name="hopline verify") as spark:

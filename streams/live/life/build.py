@@ -88,7 +88,7 @@ def _causal(happened: Sequence[Step]) -> Iterator[Step]:
     """Reorder steps so that no SEND comes after its message, and BEGIN comes first.
 
     A statement's time is from its application's clock, and a message's time is from Kafka's clock
-    as its worker knows it; these differ by milliseconds.
+    as its worker knows it; the two clocks differ by milliseconds.
     """
     sent: dict[tuple[bool, int] | None, int] = {}
     for step in happened:
@@ -128,7 +128,7 @@ def _scene(found: _Sorted, topology: Topology) -> steps.Scene:
 
 
 def _places(found: _Sorted) -> Iterator[tuple[bool, Place]]:
-    """Yield the places of the sides from all records that have them, the most reliable first."""
+    """Yield the places of the sides from all records that state one, the most reliable first."""
     for statement in found.statements:
         command = statement.command
         if command.kind is CommandKind.BEGIN:

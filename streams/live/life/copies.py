@@ -24,7 +24,7 @@ _ARRIVED = ("in", "ack")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A copy from one instance to the next; ``arrived`` is when the receiver read it, if it did.
+    """A copy from one instance to the next; ``arrived`` is when the receiver read it, if ever.
 
     ``decisions`` contains the sender's decision and, if the receiver delivered the copy, the
     receiver's decision. ``again``: the same forwarder had forwarded the same copy before.
@@ -40,7 +40,7 @@ class Passage:
 
 
 class Copies:
-    """All copies of one dialog, indexed by the expected queries, because there may be thousands."""
+    """All copies of one dialog, perhaps thousands, indexed for the expected queries."""
 
     def __init__(self, frames: Sequence[Frame], decider: Decider) -> None:
         self._decider = decider
@@ -144,7 +144,7 @@ class Copies:
         return self._decider.decide(instance, parties, at, inside=inside, went_to=went_to)
 
     def _source(self, frame: Frame, instance: str, before: Path) -> Frame | None:
-        """Return the record that an instance read: at the start of a path, that of ``out``."""
+        """Return the record that an instance read; at the start of a path, this is in ``out``."""
         origins = (instance,) if before else (None, instance)
         found = (
             self._waiting.get((frame.copy, origin, path))

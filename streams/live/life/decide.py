@@ -2,7 +2,7 @@
 
 A forwarder records the destination of a copy, but not the reason. Here, the same routing code finds
 the reason with the current routes of the catalog. If these routes would send the copy to another
-place, they have changed since, and the result reports the difference.
+place, the routes have changed since, and the result reports the difference.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from streams.protocol import Dialog
 class Step:
     """One step.
 
-    ``facts`` contains (name, text) pairs, ``decisions`` the decisions of forwarders; ``where`` is
-    the place of the step's record. ``message`` is (from the initiator, number) if the step concerns
-    a message; ``number`` is SQL Server's error number, if any.
+    ``facts`` contains (name, text) pairs, and ``decisions`` contains the decisions of forwarders;
+    ``where`` is the place of the step's record. ``message`` is (from the initiator, number) if the
+    step concerns a message; ``number`` is SQL Server's error number, if any.
     """
 
     at: int
@@ -39,7 +39,7 @@ class MessageLife:
     ``removed`` the duplicates, ``refused`` the numbers of copies that were dropped, delayed or not
     delivered, by error number. ``sent_at`` is the time at which the statement was stored, by the
     application's clock, but not later than its first effect; ``queued_at`` and ``place`` belong to
-    the first delivery, ``acknowledged_at`` is the time at which the sender's instance received the
+    the first delivery; ``acknowledged_at`` is the time at which the sender's instance received the
     acknowledgement.
     """
 

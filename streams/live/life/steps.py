@@ -244,7 +244,7 @@ def _event_about(event: Event, kind: EventKind) -> tuple[bool, int] | None:
 
 
 def _refusal(event: Event, instance: str, copies: Copies) -> Decided | None:
-    """Return the routing decision by which a forwarder rejected a copy, if it was one."""
+    """Return the routing decision that made a forwarder reject a copy, if routing was the cause."""
     number, attempt, at = event["error"], event["attempt"], event["at"]
     if not number or attempt is None:
         return None

@@ -1,1 +1,1 @@
-"""The system on this machine: `up` starts it, a supervisor runs its processes, `down` ends them."""
+"""The system on this machine: `up` starts it, a supervisor runs it, and `down` stops it."""

@@ -52,8 +52,8 @@ class System:
 class WorkerProcess:
     """A process of workers of one role, or an agent.
 
-    ``started`` is Unix time in seconds, ``restarts`` counts the restarts. ``port``: where it serves
-    HTTP on loopback; 0 if an older version has started it.
+    ``started`` is Unix time in seconds, ``restarts`` counts the restarts. ``port``: where the
+    process serves HTTP on loopback; 0 if an older version started the process.
     """
 
     role: str
@@ -116,7 +116,7 @@ class UpFolder:
             return None
 
     def workers(self) -> tuple[WorkerProcess, ...]:
-        """Return the workers that the supervisor runs, or ran when it was killed."""
+        """Return the workers that the supervisor runs, or was running when it was killed."""
         try:
             return tuple(map(_worker, _read(self.workers_file)["workers"]))
         except (KeyError, TypeError, AttributeError):
@@ -159,7 +159,7 @@ class UpFolder:
 
 
 def default_folder() -> Path:
-    """Return ``.hopline/up`` under the current folder: one system per project."""
+    """Return ``.hopline/up`` in the current folder, so that each project has one system."""
     return Path.cwd() / ".hopline" / "up"
 
 
@@ -167,7 +167,7 @@ _FIELDS = tuple(field.name for field in fields(WorkerProcess))
 
 
 def _worker(row: dict[str, Any]) -> WorkerProcess:
-    """Return a recorded process; another version may have written more fields, or fewer."""
+    """Return a recorded process; another version may have written more or fewer fields."""
     known = {name: row[name] for name in _FIELDS if name in row}
     port = row.get("port")
     valid = isinstance(port, int) and 0 < port < 1 << 16

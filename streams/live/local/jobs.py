@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 SLOT = "up"
-"""The slot of the workers that `up` starts, which also distinguishes them from other workers."""
+"""The slot of the workers that `up` starts; it also distinguishes these from other workers."""
 ROLES = ("forwarder", "endpoint")
 AGENTS = "agents"
 

@@ -42,7 +42,7 @@ class WorkerStatus:
     missing: tuple[str, ...] = ()
 
     def serves(self, instances: Iterable[str]) -> bool:
-        """Return whether the process is ready, for all of these instances or as an agent."""
+        """Return whether the process is ready for all of these instances, or ready as an agent."""
         return self.answers and not self.missing and self.ready >= self.process.wanted(instances)
 
 
@@ -77,10 +77,10 @@ def _ask(worker: WorkerProcess, alive: bool, wanted: frozenset[str]) -> WorkerSt
 
 
 def _ready_instances(metrics: bytes, is_ready: bool) -> frozenset[str]:
-    """Return what is ready according to a process's metrics: instances, pairs as INSTANCE/PAIR.
+    """Return the ready instances, and pairs as INSTANCE/PAIR, according to a process's metrics.
 
-    An instance is not ready while one of its pairs is not. If the process is not ready although
-    each of its workers is, the result is empty.
+    An instance is not ready while one of its pairs is not. If the process is not ready although all
+    its workers are ready, the result is empty.
     """
     found = {
         _unescaped(server[1]): value == b"1"

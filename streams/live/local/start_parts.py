@@ -14,7 +14,7 @@ from streams.topology import Cluster, Topology, share_of
 
 
 def start_parts(folder: UpFolder, wish: Wish, report: Reporter) -> dict[str, Started]:
-    """Start each cluster like :func:`start`; return the systems by name, a single one under "".
+    """Start each cluster like :func:`start`; return the systems by name, a single system under "".
 
     Each cluster is a separate system with its own broker, workers and folder. All brokers are
     started first, because the workers of each cluster need the addresses of the other clusters.

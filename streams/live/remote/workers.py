@@ -31,8 +31,8 @@ def workers_of(heartbeats: Iterable[LastHeartbeat], instances: Iterable[str]) ->
     """Return the workers of these instances; heartbeats of other names are ignored.
 
     Of several silent processes with one name, only the last is listed. If a process with the name
-    is alive, none of them is listed, because the living process has taken over. Workers that have
-    stopped normally are omitted, and an active worker is not listed as a stand-by.
+    is alive, no silent process is listed, because the live process has taken over. Workers that
+    have stopped normally are omitted, and an active worker is not listed as a stand-by.
     """
     known = frozenset(instances)
     named: defaultdict[tuple[str, str, str | None], list[RemoteWorker]] = defaultdict(list)
@@ -73,13 +73,13 @@ def _place(name: str, instances: frozenset[str]) -> tuple[str, str, str | None] 
 
 
 def _is_alive(beat: LastHeartbeat, slot: str | None) -> bool:
-    """Return whether a worker counts as alive; the limit is shorter for a slot."""
+    """Return whether a worker counts as alive; a worker with a slot has a shorter limit."""
     limit = SILENCE if slot is None else FRESH / 1000
     return beat.age < limit * beat.period
 
 
 def _current(workers: list[RemoteWorker]) -> Iterator[RemoteWorker]:
-    """Yield one row for each live process, or a row for the last process that was alive."""
+    """Yield one row for each live process; if there is none, a row for the last live process."""
     by_replica: dict[str, RemoteWorker] = {}
     for worker in workers:
         before = by_replica.get(worker.replica)

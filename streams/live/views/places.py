@@ -63,5 +63,5 @@ def _all(instance: Instance) -> tuple[Database, ...]:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Split a text into words: column names without quotes."""
+    """Split a text of column names without quotes into words."""
     return tuple(text.split())

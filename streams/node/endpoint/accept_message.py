@@ -65,7 +65,7 @@ def _broken(parties: Parties) -> Number | None:
 
 
 def choose_database(tx: Overlay, message: Message) -> str | None:
-    """Return a frame's database: its endpoint's, or the database that R7.2 and U-13 select."""
+    """Return a frame's database: that of its endpoint, or the one that R7.2 and U-13 select."""
     parties, here = message.parties, tx.endpoint.here
     if parties.to_broker is None:
         for name, database in here.databases.items():
@@ -79,7 +79,7 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
     service = tx.endpoint.service(database, parties.to_service)
     if service is None:
         return _reject(tx, message, Number.TO_SERVICE_NOT_FOUND)
-    if header.dialog_expires_at <= tx.now:  # the key of a closed endpoint is kept until then
+    if header.dialog_expires_at <= tx.now:  # the key of a closed endpoint is kept until this time
         return _reject(tx, message, Number.LIFETIME_EXCEEDED)
     if not header.sequenced or header.sequence >= tx.endpoint.limits.window:
         return _unknown(tx, message)
@@ -156,7 +156,7 @@ def answering(asked: Parties, broker_id: str) -> Parties:
 def _reject(
     tx: Overlay, message: Message, number: Number, database: str | None = None
 ) -> Machine | None:
-    """Report why no endpoint accepts the message; ``database`` has answered, if any."""
+    """Report why no endpoint accepts the message; ``database`` is the one that answered, if any."""
     tx.emit_event(
         EventKind.MESSAGE_UNDELIVERABLE,
         database=database,

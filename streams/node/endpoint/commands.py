@@ -30,7 +30,7 @@ def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
     contract = command.contract or DEFAULT
     is_system = service == SYSTEM_SERVICE
     if is_system and not tx.notices.is_open(command.database, command.conversation):
-        return Number.SERVICE_UNKNOWN_HERE  # no application uses it
+        return Number.SERVICE_UNKNOWN_HERE  # no application uses a system service
     if endpoint.service(command.database, service) is None:
         return Number.SERVICE_UNKNOWN_HERE
     if not far:

@@ -23,7 +23,7 @@ from streams.protocol.seen import MOST_SOURCES
 from streams.routing import Instance, broker_key
 
 _FORGOTTEN_AT_ONCE = 1_000
-"""By how many a transaction's removed sources may exceed its added ones; each takes a record."""
+"""How many more sources a transaction may remove than it adds; each removal takes a record."""
 
 
 def _ignore() -> None:
@@ -114,7 +114,7 @@ class CommittedState:
         self._probes.update(dict.fromkeys(self._waiting))
 
     def _identities(self) -> dict[str, tuple[str, int, frozenset[str]]]:
-        """Return the values whose change ends conversations (NEW_BROKER, DROP SERVICE, others)."""
+        """Return the values whose change ends conversations (such as NEW_BROKER, DROP SERVICE)."""
         return {
             d.name: (d.broker_id, self.error_epoch(d.name), frozenset(d.services))
             for d in self.here.databases.values()
@@ -174,7 +174,7 @@ class CommittedState:
         self._timers.advance(now)
 
     def sources_to_forget(self, seen: Mapping[Source, Seen]) -> tuple[Source, ...]:
-        """Return the sources to remove when these are added: those silent the longest."""
+        """Return the sources to remove when these are added: the sources silent for longest."""
         new = sum(source not in self.seen for source in seen)
         excess = len(self.seen) + new - MOST_SOURCES
         idle = (source for source in self.seen if source not in seen)
@@ -253,7 +253,7 @@ class CommittedState:
         return self.dialogs.look(kept.key) if is_here else None
 
     def arm(self, key: DialogKey) -> None:
-        """Return the unused turn of a dialog."""
+        """Give back a dialog's turn that was not used."""
         kept, dialog = self.dialogs.kept(key), self.dialogs.get(key)
         if kept is not None and dialog is not None:
             self._timers.arm(kept, dialog.due_at)

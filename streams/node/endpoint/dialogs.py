@@ -23,7 +23,7 @@ AWAKE_BYTES = 2 << 20
 fragments takes 200 kB in decoded form, and either party can cause this."""
 
 Chunks = tuple[int, bytes] | dict[int, bytes] | None
-"""Records of a dialog's chunks by number. A single chunk is stored as number and record, because a
+"""Records of a dialog's chunks by number. A single chunk is stored as a tuple, because a
 dictionary takes four times as much memory."""
 
 
@@ -33,7 +33,7 @@ class Kept:
     All parts are in a single object, because another dictionary takes 50 bytes per dialog. Objects
     are compared by identity, which takes a tenth of the time of comparing keys. ``key`` is the only
     object that represents the key; ``record`` is the state record, if one was written. The record
-    does not contain ``last_copy``. ``awake`` belongs to Dialogs: the bytes that are counted while
+    does not contain ``last_copy``. ``awake`` belongs to Dialogs: the number of bytes counted while
     the dialog is kept as a value. ``due`` and ``entered`` belong to Timers, ``line`` and
     ``position`` to Oldest, ``in_flight`` and ``where`` to Flows.
     """

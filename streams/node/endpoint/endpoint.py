@@ -51,7 +51,7 @@ class Endpoint(CommittedState):
     ) -> Transaction:
         """Open a transaction at ``now``; its first inputs are due timers, if any.
 
-        ``most`` has the same meaning as in Transaction, ``opens`` as in Turns.
+        ``most`` has the same meaning as in Transaction, and ``opens`` the same as in Turns.
         """
         due, room, probes = taken
         self.advance(now)

@@ -10,11 +10,12 @@ The destination includes the broker id because an application can name any id, a
 nonexistent broker must not delay messages to the real broker. Flows take turns, so that thousands
 of other flows do not delay a flow either.
 
-A flow is *stalled* when a retry was due and no acknowledgement of the flow came since the previous
-attempt. Then only a few messages are transmitted, to detect when the other side is back. The first
-acknowledgement ends the stall: the dialogs that retried during the stall retry again at their next
-turn, without waiting for the end of their back-off. This acknowledgement may be of a copy that
-arrived out of order: after a long absence the oldest copies have expired, and later ones arrive.
+A flow is *stalled* when a retry was due and no acknowledgement for the flow has arrived since the
+previous attempt. Then only a few messages are transmitted, to detect when the other side is back.
+The first acknowledgement ends the stall: the dialogs that retried during the stall retry again at
+their next turn, without waiting for the end of their back-off. This acknowledgement may be for a
+copy that arrived out of order: after a long absence the oldest copies have expired, and later ones
+arrive.
 
 The state contains no flows; a restarted worker counts the messages in flight again.
 """
@@ -44,7 +45,7 @@ FIRST = 4
 SHARE, EVERY = 64, 100
 """Milliseconds after which a fraction of the limit may be added, even if the flow is full.
 
-Otherwise, immediately transmitted messages could starve waiting ones.
+Otherwise, immediately transmitted messages could starve waiting messages.
 """
 
 
@@ -113,7 +114,7 @@ class Flows:
         """Return whether a dialog transmits a message as soon as it accepts the message.
 
         A flow may be half as full again with such messages as with those that waited: taking turns
-        costs more, so steady load that just fills the flow must not cause them.
+        costs more, so a steady load that just fills the flow must not cause turns.
         """
         flow = self.of(dialog)
         if flow.stalled:
@@ -128,7 +129,7 @@ class Flows:
         return max(1, limit // SHARE) if now >= flow.added_at + EVERY else 0
 
     def turn(self, most: int, now: int) -> Iterator[Kept]:
-        """Yield up to ``most`` dialogs that may transmit now, one of each flow in turn.
+        """Yield up to ``most`` dialogs that may transmit now, one dialog of each flow in turn.
 
         Flows that got no turn are first at the next call.
         """
@@ -137,7 +138,7 @@ class Flows:
             for where, flow in self._wanting.items()
             if (room := self.room(flow, now)) > 0
         )
-        # full flows do not take a turn from others
+        # full flows do not take a turn from other flows
         have_turns = list(islice(able, min(most, AT_ONCE)))
         for where, *_ in have_turns:
             self._wanting[where] = self._wanting.pop(where)
@@ -174,7 +175,7 @@ class Flows:
                 was_lost = kept in self.towards(former).lost
                 self._leave(kept, former)
             self._judge(flow, before, dialog)
-        elif is_retrying:  # its state when the worker started
+        elif is_retrying:  # the dialog was retrying when the worker started
             flow.stalled = True
         counts = hurried or not (is_retrying or dialog.status)
         self._count(kept, flow, dialog.transmitted[0] - dialog.acknowledged[0] if counts else 0)

@@ -51,7 +51,8 @@ def _few(
 ) -> tuple[list[DialogKey], tuple[int, ...]]:
     """Return the oldest needed bodies of an input, with their dialogs.
 
-    The result is empty if moving the bodies would free little space, or if too many are needed.
+    The result is empty if moving the bodies would not free enough space, or if too many bodies are
+    needed.
     """
     if end - begin < least:
         return [], ()

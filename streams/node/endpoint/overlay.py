@@ -55,7 +55,7 @@ class Bodies(Protocol):
 
 @dataclass(slots=True)
 class _Frames:
-    """Message frames of ``in``: some are read together in advance, others on demand."""
+    """Message frames of ``in``: some frames are read together in advance, others on demand."""
 
     bodies: Bodies
     _together: Mapping[int, Message] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class Overlay:
     _commands: dict[int, Command] = field(default_factory=dict)
     _frames: _Frames = field(init=False)
     _admitted: dict[uuid.UUID, tuple[Parties, Machine]] = field(default_factory=dict)
-    # few dialogs have a given group
+    # only a few dialogs have a given group
     _by_group: dict[tuple[str, uuid.UUID], _Members] | None = None
     _committed: dict[tuple[str, uuid.UUID], _Committed] = field(default_factory=dict)
 
@@ -173,9 +173,9 @@ class Overlay:
         return None if committed is None else self.endpoint.dialogs[committed].service
 
     def _first_committed(self, where: tuple[str, uuid.UUID]) -> DialogKey | None:
-        """Return a member of a group that this transaction has not changed.
+        """Return one of a group's members that this transaction has not changed.
 
-        The search continues where the previous one ended, because dialogs are never removed from
+        The search continues where the previous search ended, because dialogs are never removed from
         the overlay.
         """
         key, others = self._committed.get(where) or (None, iter(self.endpoint.members(*where)))
@@ -221,7 +221,7 @@ class Overlay:
         return machine.dialog if machine is not None else self.endpoint.dialogs.get(key)
 
     def heed(self, machine: Machine) -> None:
-        """Apply catalog changes to a dialog (NEW_BROKER, DROP SERVICE and others)."""
+        """Apply catalog changes to a dialog (NEW_BROKER, DROP SERVICE and similar)."""
         if machine.heeded:
             return
         machine.heeded = True

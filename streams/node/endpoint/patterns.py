@@ -135,8 +135,8 @@ def _tokens(expression: str) -> Iterator[tuple[str, bool]]:
 def _edges(text: str) -> tuple[int, ...]:
     """Return the codes at which a set of characters begins or ends, as ``re`` matches the set.
 
-    A range can begin or end only at a character of the set's text; a class such as ``\\w``, at any.
-    An edge that is found twice is dropped, because one range there continues another.
+    A range can begin or end only at a character of the set's text; a class such as ``\\w`` can do
+    so anywhere. An edge that is found twice is dropped, because one range there continues another.
     """
     if text in _LARGE:
         return tuple(_scan(text))

@@ -35,9 +35,9 @@ class TrimPoint(NamedTuple):
 class RetentionFloor:
     """The lowest position that each dialog of a partition needs.
 
-    A change to a dialog is only registered, not examined. A *round* examines the dialogs that were
-    registered before it, a few at a time; dialogs that change during the round need no record below
-    the positions at its start.
+    A change to a dialog is registered at once and examined later. A *round* examines the dialogs
+    that were registered before it, a few at a time; dialogs that change during the round need no
+    record below the positions at its start.
     """
 
     def __init__(self) -> None:

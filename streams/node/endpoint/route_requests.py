@@ -104,7 +104,7 @@ class Requests:
             self._ended[request.service] = None
 
     def excess(self, now: int) -> Iterator[str]:
-        """Yield the services of ended requests to be forgotten: those unchanged the longest.
+        """Yield the services of ended requests to be forgotten, those unchanged for longest.
 
         The back-off of these requests is over, so forgetting a request does not change when the
         next request for its service is made.
@@ -175,7 +175,7 @@ class Configuration:
     def _next_id(self, service: str, total: int, now: int) -> uuid.UUID:
         base = request_owner(self.broker_id, service)
         salt = 0
-        # a forgotten request counts from 0 again, at another time
+        # the time distinguishes requests, because a forgotten request counts from 0 again
         while not self.fits(made := uuid.uuid5(base, f"{total}:{now}:{salt}")):
             salt += 1
         return made

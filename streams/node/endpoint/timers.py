@@ -41,7 +41,7 @@ class Timers(Generic[K]):
         # (when, a unique ticket, key); an entry without a key opens the drawer ~ticket
         self._heap: list[tuple[int, int, K | None]] = []
         self._drawers: dict[int, dict[K, None]] = {}
-        self._far = float("inf")  # until the time is set
+        self._far = float("inf")  # infinite until the time is set
         self._ticket = 0
 
     def __len__(self) -> int:

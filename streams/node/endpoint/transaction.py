@@ -124,7 +124,7 @@ class Transaction(Overlay):
                 continue
             parked = len(dialog.parked)
             most = min(limits.run, limits.window - parked) if parked else limits.run
-            needed += dialog.follow(fragments, most - 1)  # one of them has arrived
+            needed += dialog.follow(fragments, most - 1)  # one of these fragments has arrived
             if len(needed) >= self.most:
                 break
         self._frames.read(needed)
@@ -194,10 +194,10 @@ class Transaction(Overlay):
     def wake(self, keys: Iterable[DialogKey]) -> None:
         """Re-evaluate dialogs after a catalog change, with retries spread over a second (U-14).
 
-        This includes dialogs with buffered messages that an earlier transaction has not delivered.
-        The frames of all these dialogs are read together. Dialogs that do not fit into the
-        transaction are re-evaluated in the next one, and so are all that remain after too many
-        bodies were validated.
+        These dialogs include those with buffered messages that an earlier transaction has not
+        delivered. The frames of all these dialogs are read together. Dialogs that do not fit into
+        the transaction are re-evaluated in the next one, and so are all dialogs that remain after
+        too many bodies were validated.
         """
         woken: list[DialogKey] = []
         needed: list[int] = []

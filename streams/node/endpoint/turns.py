@@ -19,7 +19,7 @@ from streams.protocol import DialogKey, Machine
 GAP = 2_000
 """Maximum number of records between two bodies up to which reading is as fast as a seek."""
 WORTH = 16
-"""Maximum number of records read per body; this takes as long as writing body and dialog."""
+"""Maximum number of records read per body; this takes as long as writing a body and dialog."""
 FREE = 32_000
 """Number of records that a transaction may read, however few bodies they contain.
 
@@ -49,7 +49,7 @@ def take_turns(tx: Overlay) -> None:
             continue
         kept, waiting = tx.endpoint.dialogs.kept(key), tx.endpoint.flows.towards(where).waiting
         if kept is not None and kept in waiting:
-            waiting.put(kept, positions[0])  # unknown after a restart
+            waiting.put(kept, positions[0])  # the position is unknown after a restart
 
 
 Planned = dict[DialogKey, tuple[Destination, list[int]]]
@@ -82,9 +82,9 @@ class _FlowTurns:
     GAP instead of a larger D, because a seek skips the rest. If a thousand dialogs waited and each
     planned its whole window, each message would be read 20 times.
 
-    A dialog's last m/2 messages are planned together with those before them, which costs less than
-    another turn. In total, each dialog plans a window of messages, or an equal share of the flow's
-    room if that share is larger.
+    A dialog's last m/2 messages are planned together with those before them, because this costs
+    less than another turn. In total, each dialog plans a window of messages, or an equal share of
+    the flow's room if that share is larger.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class _FlowTurns:
 def _waiting(tx: Overlay) -> dict[DialogKey, Destination]:
     """Return the dialogs that may have a turn, in order, and their destinations.
 
-    Thousands of dialogs may have a turn, so those that the transaction has not used stay records.
+    Thousands of dialogs may have a turn, so dialogs that the transaction has not used stay records.
     """
     limits, kept = tx.endpoint.limits, tx.endpoint.dialogs.kept
     opened = tx.machines.items() if tx.turns.opens else ()

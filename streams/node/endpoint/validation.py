@@ -43,7 +43,7 @@ _PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] is quadratic in repeated "<?xml
 
 
 class _Compiled(NamedTuple):
-    """A schema collection. ``lists``: it has list types; ``steps``: per character of a pattern."""
+    """A schema collection. ``lists``: it has list types; ``steps``: steps per character."""
 
     validator: XMLSchema
     lists: bool
@@ -115,7 +115,7 @@ def is_valid(message_type: MessageType, body: bytes) -> bool:
 
 
 def _verdict(schema: str, body: bytes) -> bool:
-    """Return the result of :func:`_fits`, cached because a SEND on many dialogs repeats one."""
+    """Return the result of :func:`_fits`, cached because a SEND on many dialogs repeats it."""
     key = schema, blake2b(body, digest_size=16).digest()
     known = _verdicts.get(key)
     if known is None:
@@ -151,7 +151,7 @@ def _compiled(schema: str) -> _Compiled | None:
 
 def _compile(text: str) -> _Compiled | None:
     """Compile a schema collection: one or more schema documents in one text."""
-    import xmlschema  # the import takes a quarter of a second, and few workers need it
+    import xmlschema  # the import takes a quarter of a second, and most workers do not need it
 
     documents = [
         d for d in re.split(r"(?=<(?:\w+:)?schema[\s>])", _PROLOG.sub("", text)) if d.strip()

@@ -1,4 +1,4 @@
-"""The decision that all copies of one route share, or all its first copies; once per batch."""
+"""The decision, once per batch, that all copies or all first copies of a route share."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from streams.node.forwarder.outcome import Place
 class Lane:
     """The destination of every first copy with this ``sb-route``, for messages or their answers.
 
-    Only the copy's ``sb-hop`` remains to be checked. It must have time and hops left, and must be a
-    first transmission, unless ``retries`` take the same path because the route has only one
-    address. ``begun``: the copy was sent from this instance and must prefer the first address;
+    Only the copy's ``sb-hop`` remains to be checked. The copy must have time and hops left, and
+    must be a first transmission, unless ``retries`` take the same path because the route has only
+    one address. ``begun``: the copy was sent from this instance and must prefer the first address;
     ``spend``: forwarding uses up a hop; ``inside`` and ``database``: as in
     :class:`streams.node.Copy`; ``hide``: the path so far is omitted.
     """

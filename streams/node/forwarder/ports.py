@@ -31,7 +31,7 @@ class HopView(Protocol):
 
     @property
     def visits(self) -> int:
-        """Return the number of instances on the path before this one."""
+        """Return the number of instances on the path before this instance."""
 
     def expired(self, now: int) -> bool:
         """Return whether the time to live has expired at ``now`` (epoch milliseconds)."""

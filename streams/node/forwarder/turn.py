@@ -25,7 +25,7 @@ def turn_at_gateway(attempt: int, count: int, visits: int) -> int:
 
     The n-th instance on the path (``visits``) moves one address further after every ``count``
     attempts, after every ``count``² attempts, and so on up to the n-th power. If all counts are
-    equal, every combination has its turn exactly once; otherwise, it has its turn soon.
+    equal, every combination has its turn exactly once; otherwise, each has its turn soon.
     """
     rounds = turn = attempt
     if count < 2 or not attempt:

@@ -1,10 +1,10 @@
 """The reachable next hops in another Kafka cluster.
 
-The predicate is that of :mod:`streams.node.liveness.presence`: five seconds of silence by the
-reader's own clock, which advances only with its own presence. The reader's presence is in its own
-cluster, so the other cluster's topic does not show how far the reader has read that topic. Instead,
-every name in that topic gets five more seconds whenever the reader may have been suspended or
-disconnected from its own cluster. The names of an unreachable cluster are silent, too.
+The predicate is the same as in :mod:`streams.node.liveness.presence`: five seconds of silence by
+the reader's own clock, which advances only with its own presence. The reader's presence is in its
+own cluster, so the other cluster's topic does not show how far the reader has read that topic.
+Instead, every name in that topic gets five more seconds whenever the reader may have been suspended
+or disconnected from its own cluster. The names of an unreachable cluster are also silent.
 """
 
 from __future__ import annotations

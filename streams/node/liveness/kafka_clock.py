@@ -24,7 +24,7 @@ FRESH = 2.0
 STEP = 1.0
 """Seconds that this clock must be ahead to be set back at once."""
 SLEW = 0.5
-"""The fraction by which the clock runs slower while it is ahead by fewer seconds."""
+"""The fraction by which the clock runs slower while it is ahead, but by fewer seconds."""
 
 
 class KafkaClock:
@@ -38,7 +38,7 @@ class KafkaClock:
         self._samples: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._end_read = float("-inf")
         # The seconds by which Kafka's clock is ahead of the monotonic clock, the seconds by which
-        # this machine's clock was ahead at that time, and that time. They are one tuple, because
+        # this machine's clock was ahead at that time, and that time. These are one tuple, because
         # other threads read them.
         self._course = own, own, 0.0
 

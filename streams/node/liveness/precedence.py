@@ -1,13 +1,13 @@
 """Order the workers that share instances, differently at each instance.
 
-Each instance is a consumer group, and with one partition the range assignor gives it to the first
-of its members by name. With the same order everywhere, the first worker would get every instance.
-So the members of a slot have a different name at each instance, by a rule that all processes follow
-without communication. A process needs only the slot's number (1 for ``b``, ``hopline-1`` or ``1``)
-and the instances of the catalog in order.
+Each instance is a consumer group, and with one partition the range assignor gives that partition to
+the group's first member by name. With the same order everywhere, the first worker would get every
+instance. So the members of a slot have a different name at each instance, by a rule that all
+processes follow without communication. A process needs only the slot's number (1 for ``b``,
+``hopline-1`` or ``1``) and the instances of the catalog in order.
 
 Slots are added one by one: at each instance in turn, the new slot is ordered before a slot that
-would otherwise have one partition more. Slots 0 to n - 1 then share all partitions evenly for every
+would otherwise have one more partition. Slots 0 to n - 1 then share all partitions evenly for every
 n, and the partitions of a missing slot are distributed among all others. Other slots keep their
 partitions when a slot returns.
 """
@@ -60,7 +60,7 @@ def _keys(partitions: tuple[tuple[str, int], ...], slot: int) -> dict[str, str]:
     keys = [_ALL // 2] * len(partitions)
     for newcomer in range(1, slot + 1):
         extras: Counter[int] = Counter()  # partitions that exceed an even share
-        seconds: Counter[tuple[int, int]] = Counter()  # by first and second slot
+        seconds: Counter[tuple[int, int]] = Counter()  # by the first and the second slot
         for at, (_, count) in enumerate(partitions):
             order = orders[at]
             many = count % (newcomer + 1) or 1

@@ -9,7 +9,7 @@ suspended. No instance is judged while the reader may have been suspended or dis
 reader judges an instance only if its own presence has advanced within five seconds, and if it has
 read the topic to its end since then.
 
-These are the limits of a cluster with up to 200 names. With more names, each sends heartbeats less
+These limits apply to a cluster with up to 200 names. With more names, each sends heartbeats less
 often (:func:`period_of`), because every process reads all heartbeats, and the cost would grow with
 the square of the number of processes. A heartbeat states the time until the next heartbeat, and all
 limits are multiples of that period.

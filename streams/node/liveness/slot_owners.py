@@ -1,9 +1,9 @@
 """The owners of slots, as their heartbeats show.
 
 A slot is a worker's name across restarts, and one process at a time uses it. A starting worker
-first checks here that its slot is free. It must not wait longer for a killed predecessor than the
-detection takes, and must not fence a living predecessor, which would restart and fence the new
-worker in turn.
+first checks here that its slot is free. The worker must not wait longer for a killed predecessor
+than the detection takes, and must not fence a live predecessor, which would restart and fence the
+new worker in turn.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import Enum
 from typing import NamedTuple, TypeVar
 
 FRESH = 3_000
-"""Milliseconds for which a heartbeat shows a living owner: three periods of at least a second.
+"""Milliseconds for which a heartbeat shows a live owner: three periods of at least a second.
 """
 LEFT = 0
 """The count of a final heartbeat: its worker has stopped properly, so no wait is needed."""
@@ -24,7 +24,7 @@ MANY = 1_000
 Any client with write access to ``presence`` may write any number of names.
 """
 MOST_NAMES = 1 << 14
-"""Maximum number of names besides those that the reader needs, even if all send heartbeats.
+"""Maximum number of names besides the ones that the reader needs, even if all send heartbeats.
 
 With 12,000 names, heartbeats have their longest period.
 """
@@ -68,7 +68,7 @@ class _Heartbeat(NamedTuple):
     number: int
     appended: int
     came: bool  # since the end of the topic was read for the first time
-    fresh: float  # milliseconds for which the heartbeat may show a living owner
+    fresh: float  # milliseconds for which the heartbeat may show a live owner
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class SlotOwners:
         return len(self._last)
 
     def end_read(self) -> None:
-        """Record that the topic was read to its end; later heartbeats are from living processes."""
+        """Record that the topic was read to its end; later heartbeats are from live processes."""
         self._end_read = True
 
     def has_left(self, slot: str) -> bool:
@@ -176,13 +176,13 @@ class SlotOwners:
 
     @property
     def living(self) -> int:
-        """Return the number of living names of instances and slots."""
+        """Return the number of live names of instances and slots."""
         return sum(
             self._newest - heartbeat.appended < heartbeat.fresh and heartbeat.number != LEFT
             for heartbeat in self._last.values()
         )
 
     def patience(self, slots: Iterable[str]) -> float:
-        """Return the maximum silence in seconds of a living owner of one of these slots."""
+        """Return the maximum silence in seconds of a live owner of one of these slots."""
         signs = (self._last[slot] for slot in slots if slot in self._last)
         return max((heartbeat.fresh for heartbeat in signs), default=0) / 1000

@@ -1,12 +1,12 @@
 """Choose the principal of a mirrored route, by the rules of reference 2.4.
 
 An instance that uses a mirrored route asks **both** partners which of them is the principal, and
-sends to neither partner before one of them claims the role. It stays with that principal until a
-failure (U-15): the principal is unreachable, reports that it is no longer the principal, or does
-not answer although copies to it remain unacknowledged. Then both partners are asked again, at once
-and later with the back-off of a retry (U-27); the other partner is used only if **it claims the
-role**. Otherwise messages remain where they are (9794), because the partners may still reach each
-other when this instance cannot reach the principal.
+sends to neither partner before one of them claims the role. The instance stays with that principal
+until a failure (U-15): the principal is unreachable, reports that it is no longer the principal, or
+does not answer although copies to it remain unacknowledged. Then both partners are asked again, at
+once and later with the back-off of a retry (U-27); the other partner is used only if **it claims
+the role**. Otherwise messages remain where they are (9794), because the partners may still reach
+each other when this instance cannot reach the principal.
 
 *Epochs* prevent trust in a deposed principal. Every failover creates a higher epoch, and every
 answer states the newest epoch that the partner knows. A claim counts only for the newest epoch

@@ -20,7 +20,7 @@ from streams.protocol import Claim, Limits
 from streams.routing import Address
 
 MOST_PAIRS = 10_000
-"""Maximum number of routes, because messages may name any broker id. The oldest is evicted."""
+"""Maximum number of routes, because messages may name any broker id; the oldest is evicted."""
 
 _ROUNDS = 3
 """Maximum number of rounds of answers, because an answer may lead to another question."""
@@ -119,7 +119,8 @@ class Principals:
     def _settle(self, questions: Sequence[tuple[Pair, int]], now: int) -> None:
         """Answer the open questions for which claims are known.
 
-        A copy answers only the questions to its own pair, because there may be thousands of others.
+        A copy answers only the questions to its own pair, because there may be thousands of other
+        questions.
         """
         for _ in range(_ROUNDS):
             for pair, partner in questions:

@@ -4,7 +4,7 @@ A message passes five tables, each of which is walked from the top until a rule 
 
     ENTRY   may this message be classified at all, and is it a reply?     R1.1, R2.1, REPLY
     MATCH   which routes match?                                           M1 ... M7
-    CHOOSE  which tier of them is used?                                   R5.1 ... R5.5
+    CHOOSE  which tier of these is used?                                   R5.1 ... R5.5
     LOCATE  LOCAL: which database?                                        R7.1, R7.2a, R7.2b
     SEND    network: loop back, forward if allowed, or just send?         R8.1 ... R8.4, R6
 

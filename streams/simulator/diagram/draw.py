@@ -15,7 +15,7 @@ MOST_ROWS = 120
 
 
 def diagram_of(run: Simulation, choice: Choice | None = None, most: int = MOST_ROWS) -> Diagram:
-    """Return the diagram of a played run; raise UsageError for an unknown dialog."""
+    """Return the diagram of a completed run; raise UsageError for an unknown dialog."""
     names = dialog_names(run)
     seen = sights_of(run)
     sights, left_out = chosen(seen, choice or Choice(), names)

@@ -18,7 +18,7 @@ from streams.simulator.scenario import Abort, Begin, Crash, Cut, Failover, Scena
 from streams.topology import Topology
 
 FRESH = 0.05
-"""Share of a forwarder's decisions that are compared with those of a new forwarder (6)."""
+"""Share of a forwarder's decisions that are compared with a new forwarder's (6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Case:
 
 
 class Tale(NamedTuple):
-    """The result of one run. ``events`` are those of the virtual clock."""
+    """The result of one run. ``events`` are the events of the virtual clock."""
 
     seed: int
     instances: int

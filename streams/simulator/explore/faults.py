@@ -29,7 +29,7 @@ _PARTS = (Part.INSTANCE, Part.ENDPOINT, Part.ENDPOINT, Part.FORWARDER, Part.FORW
 def draw_faults(
     estate: DrawnEstate, chance: Chance, busy: int, limits: Limits
 ) -> tuple[list[Step], dict[str, int]]:
-    """Draw faults and changes, each with its end, and clock skews."""
+    """Draw faults and changes, each with its end, and draw clock skews."""
     quarter = limits.time_to_live // 4 * MILLISECOND
     steps: list[Step] = []
     for _ in range(2 + chance.pick((1, 1, 2, 3, 5))):

@@ -99,8 +99,8 @@ def _begin(name: str, number: int, flow: Flow, contract: str, chance: Chance) ->
         contract,
         lifetime=5 + chance.below(120) if chance.happens(0.15) else None,
         group=uuid.UUID(int=1 + chance.below(2)) if chance.happens(0.1) else None,
-        # If that dialog belongs to another database, BEGIN is rejected, which is worth testing,
-        # too.
+        # If that dialog belongs to another database, BEGIN is rejected, which is also worth
+        # testing.
         related=f"d{chance.below(number) + 1}" if number and chance.happens(0.1) else None,
     )
 

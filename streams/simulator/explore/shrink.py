@@ -153,7 +153,7 @@ def _rounder(case: Case) -> Iterator[Case]:
 
 
 def _calmer(case: Case) -> Iterator[Case]:
-    """Reset the run's settings to defaults, one at a time."""
+    """Reset the run's settings to their defaults, one at a time."""
     scenario, usual = case.scenario, Scenario()
 
     def settle(**changes: object) -> Case:

@@ -31,7 +31,7 @@ from streams.topology import (
 )
 
 ORDERS = "Orders"
-"""The contract besides DEFAULT: Order by the initiator, Reply by the target, Note by both."""
+"""The contract besides DEFAULT: Order by the initiator, Reply by the target, Note by both sides."""
 NOBODY = "tcp://Gone:4022"
 _TRANSPORTS = (*[Transport.FAILOVER] * 3, Transport.ALL, Transport.SEEDED)
 
@@ -170,9 +170,9 @@ def _outbound_routes(draft: _Draft, flow: Flow) -> None:
         draft.add(*here, named, target.broker if broker and service else None, address)
 
     match chance.below(10):
-        case 0 | 1:  # only by name
+        case 0 | 1:  # routes name only the service
             add(chance.pick(flow.targets), False)
-        case 2:  # last resort
+        case 2:  # a catch-all route
             add(flow.targets[0], False, service=False)
         case 3:  # several targets
             for target in flow.targets:

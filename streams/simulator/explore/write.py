@@ -1,6 +1,6 @@
 """Write a topology as ``topology.yaml``, which :func:`streams.topology.load` reads.
 
-It writes all objects that explored topologies contain, but no bindings, schemas or clusters.
+The file has all objects that explored topologies contain, but no bindings, schemas or clusters.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def explicit_instance(instance: Instance) -> Instance:
 
 
 def explicit_database(database: Database) -> Database:
-    """Return a database with every queue declared, and without schemas that are dbo."""
+    """Return a database with every queue declared, and with the default schema dbo omitted."""
     types = {
         name: replace(t, schema=t.schema and canonical(t.schema))
         for name, t in database.message_types.items()

@@ -23,7 +23,7 @@ def literal(text: str) -> str:
 def split_name(text: str) -> tuple[str, str] | None:
     """Return the schema and name of a schema-owned object; ``None`` if the text has other parts.
 
-    This is the inverse of :func:`streams.topology.queue_name`; ``dbo`` is optional.
+    The function is the inverse of :func:`streams.topology.queue_name`; ``dbo`` is optional.
     """
     parts: list[str] = []
     at = 0

@@ -133,4 +133,4 @@ _SOURCES: Mapping[Callable[[Path], bool], Callable[[Path], tuple[SourceFile, ...
     Path.is_dir: _scripts_of_folder,
     Path.is_file: _of_file,
 }
-"""Possible inputs after ``NAME=``; the first that applies is used."""
+"""Possible inputs after ``NAME=``; the first kind that applies is used."""

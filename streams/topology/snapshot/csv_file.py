@@ -90,6 +90,6 @@ def _delimiter(header: str, known: set[str]) -> str:
 
 
 def _ruled(cells: list[str]) -> bool:
-    """Return whether a line is empty, sqlcmd's rule of dashes, or its row count."""
+    """Return whether a line is empty, or is sqlcmd's rule of dashes or its row count."""
     text = "".join(cells).strip()
     return not text.strip("-") or (text.startswith("(") and text.endswith(")") and len(cells) == 1)

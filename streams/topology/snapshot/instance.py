@@ -62,7 +62,7 @@ def build_instance(rows: Rows, name: str, at: Source = NOWHERE) -> Instance:
 
 
 def name_of(rows: Rows, fallback: str) -> str:
-    """Return an instance's name from the server, otherwise from its file or folder."""
+    """Return an instance's name from the server, or else from its file or folder."""
     names = (row["server_name"] for row in rows.of("server"))
     return next((str(name) for name in names if name), fallback)
 

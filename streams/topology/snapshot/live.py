@@ -51,7 +51,7 @@ def build_live(rows: Rows, instance: Instance) -> LiveInstance:
 
 
 def _taken_at(rows: Rows) -> float | None:
-    """Return the time that the server reports, otherwise the latest time of any row."""
+    """Return the time that the server reports, or else the latest time of any row."""
     reported = [row["taken_at"] for row in rows.of("server") if row["taken_at"] is not None]
     seen = [row[column] for view, column in _TIMES for row in rows.of(view)]
     times = reported or [time for time in seen if time is not None]

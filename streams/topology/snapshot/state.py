@@ -135,7 +135,7 @@ class LiveInstance:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Live servers: their topology and state; ``live`` is by instance name.
+    """Live servers: their topology and state; ``live`` is keyed by instance name.
 
     Errors of the files are among the topology's findings.
     """

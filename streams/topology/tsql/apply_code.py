@@ -21,7 +21,7 @@ from streams.topology.tsql.statements import (
 
 
 def _loose(script: Script, s: Evidence) -> None:
-    """Keep a script's uses of dialogs outside of procedures under the script's name."""
+    """Keep the uses of dialogs that are outside of procedures, under the script's name."""
     body = script.body(s.source)
     if body is None:
         _nowhere(script, s, "code")

@@ -29,7 +29,7 @@ def _set_permission(script: Script, s: SetPermission) -> None:
 
 
 def _about(grant: Grant) -> tuple[str, Securable, str, str]:
-    """Return the object of a permission; names are case-insensitive, except those of services."""
+    """Return the object of a permission; names are case-insensitive, except names of services."""
     service = grant.securable is Securable.SERVICE
     name = grant.name if service else grant.name.casefold()
     return grant.permission, grant.securable, name, grant.principal.casefold()

@@ -34,7 +34,7 @@ _BLOCKS = (Form.BLOCK, Form.TRY, Form.CATCH)
 class Frame:
     """One level of nesting.
 
-    ``before``: the variables at its start, ``otherwise``: the variables at the end of the other
+    ``before``: the variables at its start; ``otherwise``: the variables at the end of the other
     branch. ``source``: the place of a condition that has not been reported as unknown yet.
     """
 

@@ -56,7 +56,7 @@ def rest_of_statement(cursor: Cursor) -> tuple[str, ...]:
 
 
 def nesting(cursor: Cursor) -> int:
-    """Return the change of the parenthesis depth by the next token."""
+    """Return by how much the next token changes the parenthesis depth."""
     return 1 if cursor.is_mark("(") else -1 if cursor.is_mark(")") else 0
 
 

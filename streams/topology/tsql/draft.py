@@ -102,7 +102,7 @@ class DatabaseDraft:
         return self._routes[ids[0]] if ids else None
 
     def add_route(self, route: Route) -> None:
-        """Add a route after all others."""
+        """Add a route after all other routes."""
         added = replace(route, route_id=self._next_id)
         self._next_id += 1
         self._routes[added.route_id] = added

@@ -1,7 +1,7 @@
 """Split a T-SQL script into batches of tokens with places.
 
-This reads one batch at a time, and a very long batch in parts, so that the tokens of a script of 50
-MB are never all in memory.
+The lexer reads one batch at a time, and a very long batch in parts, so that the tokens of a script
+of 50 MB are never all in memory.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def statements(lexer: Lexer, outer: Walker | None = None) -> Iterator[Item]:
 
 
 class Walker:
-    """Read one batch; ``outer`` is the walker whose EXECUTE contains its text."""
+    """Read one batch; ``outer`` is the walker whose EXECUTE contains the batch's text."""
 
     def __init__(self, cursor: Cursor, lexer: Lexer, outer: Walker | None = None) -> None:
         self.cursor = cursor

@@ -44,7 +44,7 @@ class On(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RoleGrant:
-    """A role's operations on a resource; ``name`` is a kind of topic or a name prefix.
+    """The operations of a role on a resource; ``name`` is a kind of topic or a name prefix.
 
     For a topic with ``On.OWN``, ``name`` is the part after the role's own name.
     """

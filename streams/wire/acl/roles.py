@@ -106,7 +106,7 @@ def _of_instance(topology: Topology, topics: Topics, instance: Instance) -> Iter
 
 
 def _databases(topology: Topology) -> Iterator[tuple[str, Database]]:
-    """Yield every database with its home; a mirrored database only as one partner defines it."""
+    """Yield every database with its home; a mirrored database is yielded for one partner only."""
     found: dict[tuple[str, str], Database] = {}
     for instance in topology.instances.values():
         for database in instance.databases.values():

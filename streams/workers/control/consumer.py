@@ -1,4 +1,4 @@
-"""The consumer of ``catalog`` and ``presence``, configured for few heartbeats or for many.
+"""The consumer of ``catalog`` and ``presence``, configured for a few heartbeats or for many.
 
 A few heartbeats are read as soon as they are written. With many heartbeats, ``control`` pauses
 between reads, and the consumer polls the broker less often. In a cluster of 1,000 names, a process
@@ -46,7 +46,7 @@ class ControlConsumer:
         self._cluster, self._topics, self._stats = cluster, cluster.topics, stats
         self._pausing = False
         self.client = self._made()
-        # a client that has the metadata reads sooner
+        # a client that already has the metadata starts to read sooner
         watermarks(self.client, self._topics.catalog, 0)
         start, _ = start_before_newest(self.client, self._topics.presence, _recent)
         self.catalog, self.presence = _BEGINNING, start
@@ -62,7 +62,7 @@ class ControlConsumer:
         return is_at_end(self.client, self._topics.presence, self.presence)
 
     def suit(self, *, pausing: bool) -> None:
-        """Replace the client if its settings do not suit a reader with, or without, pauses."""
+        """Replace the client if its settings do not suit the use of pauses, or their absence."""
         if pausing == self._pausing:
             return
         log.debug("heartbeats are read %s", "with pauses" if pausing else "as they come")
@@ -96,7 +96,7 @@ class ControlConsumer:
 
 
 def _recent(newest: Message) -> float:
-    """Return by how many seconds a live name's last heartbeat may be older than the newest one."""
+    """Return how many seconds older than the newest heartbeat a live name's last one may be."""
     try:
         return _RECENT * period_in(decode_presence(newest.value()))
     except MalformedError:

@@ -55,7 +55,7 @@ class Control:
         self._heartbeats = Heartbeats(next(iter(names), ""), self._replica, self._clock)
         self.remote = RemoteClusters(cluster.topics, credentials, self._clock)
         self._failure: Exception | None = None
-        self._newest: Message | None = None  # among the heartbeats that were read together
+        self._newest: Message | None = None  # the newest of the heartbeats that were read together
         topics, wake = cluster.topics, self._woken.set
         self._catalog_end = CatchUp(cluster, topics.catalog, timeout, wake)
         self._catalog = CatalogFollower(self._catalog_end)
@@ -245,7 +245,7 @@ class Control:
             pause = self._heartbeats.pause(now, self._schedule.period)
             self._consumer.suit(pausing=self._heartbeats.are_many)
             self._woken.wait(min(pause, self._schedule.due_in(now)))
-        self._woken.clear()  # a thread registers its request before it sets this
+        self._woken.clear()  # a thread registers its request before it sets the event
 
     def _take(self, message: Message, now: float) -> None:
         error = message.error()

@@ -29,8 +29,8 @@ log = logging.getLogger("hopline.control")
 _PAUSE_PER_RATE, _LONGEST = 0.005, 0.25
 """Seconds between fetches, for each heartbeat per second, and their maximum in periods.
 
-If heartbeats are due every five seconds, and silence is assumed after 25 seconds, heartbeats may be
-read five times as late.
+If heartbeats are due every five seconds instead of every second, and silence is assumed after 25
+seconds instead of five, heartbeats may be read five times as late.
 """
 _FEW = 20
 """Maximum rate of heartbeats per second at which each heartbeat is read on arrival."""
@@ -51,7 +51,7 @@ _RECOUNT = 10
 
 
 class _Record(NamedTuple):
-    """The needed parts of a record. The client's message would keep its headers in memory, too."""
+    """The needed parts of a record. The client's message would also keep its headers in memory."""
 
     key: bytes
     value: bytes | None

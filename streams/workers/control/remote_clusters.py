@@ -2,7 +2,7 @@
 
 Each cluster has its own credentials; the credentials of the local cluster are never sent to
 another. Workers read ``presence`` of the other cluster, which also provides that cluster's clock
-and readable schemas. They write to the topic that a neighbour reads for this cluster.
+and readable schemas. Forwarders write to the topic that a neighbour reads for this cluster.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class RemoteClusters:
         """Watch exactly the clusters in which a catalog version has neighbours.
 
         A misconfigured cluster is reported and left out; its neighbours are then unreachable, but
-        all others are served.
+        all other neighbours are served.
         """
         wanted, errors = self._wanted(catalog)
         for name, watch in list(self._watches.items()):

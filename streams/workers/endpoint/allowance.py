@@ -9,12 +9,12 @@ READ_BYTES = 512 << 20
 about half a second. Tens of thousands of ordinary records fit (turns.py). A few records with large
 headers may take as many bytes, and every transaction would read them again."""
 LONG = 1.0
-"""Seconds after which a transaction counts as too long, so that the next one is half as large. New
+"""Seconds after which a transaction counts as too long, which halves the next transaction. New
 records wait for the current transaction, at both endpoints."""
 SHORT = LONG / 2
-"""Seconds up to which a transaction counts as short, so that the next one may be larger."""
+"""Seconds up to which a transaction counts as short, so that the next transaction may be larger."""
 DIALOG = 2
-"""Cost of each dialog in a transaction, in records: a copy, state, timers, an acknowledgement."""
+"""Cost of a dialog in a transaction, in records: its copy, state, timers, and acknowledgement."""
 LIVELY = 10
 """Records per dialog at which a transaction may have the maximum size."""
 SMALL = 1_000
@@ -43,8 +43,9 @@ class Allowance:
     def flight(self) -> int:
         """Return the number of messages in flight to a service above which further messages wait.
 
-        The other side processes one transaction while the next one is in transit. A transaction in
-        transit is as large as ours; the size of the other side's is unknown, but may be the same.
+        The other side processes one transaction while the next transaction is in transit. A
+        transaction in transit is as large as ours; the size of the other side's transaction is
+        unknown, but may be the same.
         """
         return self._timely + self.records
 
@@ -64,7 +65,7 @@ class Allowance:
             self.records = min(self._affordable(records, dialogs), self._timely, self.records)
 
     def _affordable(self, records: int, dialogs: int) -> int:
-        """Return the number of records that cost as much as ``most`` at LIVELY per dialog."""
+        """Return the number of records that cost as much as ``most`` with LIVELY per dialog."""
         each = max(1.0, records / max(1, dialogs))
         most = self._most * (1 + DIALOG / LIVELY) / (1 + DIALOG / each)
         return min(self._most, max(SMALL, int(most)))

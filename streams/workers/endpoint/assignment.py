@@ -49,10 +49,10 @@ class Assignment:
     """The partitions that one worker owns as a group member; ``owned`` maps their numbers to them.
 
     ``warm`` is state that was read before the assignment. ``young``, set by the caller, contains
-    the offsets from which records are kept because they are too recent to be trimmed, if any.
-    ``member`` is the group metadata at the assignment, which is used for commits while the worker
-    owns the partitions. A client that was declared dead may later return an empty member, which
-    Kafka does not fence.
+    the offsets, if any, from which records are kept because they are too recent to trim. ``member``
+    is the group metadata at the assignment, which is used for commits while the worker owns the
+    partitions. A client that was declared dead may later return an empty member, which Kafka does
+    not fence.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Assignment:
     def know_progress(self, now: int) -> None:
         """Read the forwarder's offset in ``out``, and the worker's in ``in``.
 
-        This is only needed if a timer is due: retries depend on the offset in ``out``, and the
+        They are only needed if a timer is due: retries depend on the offset in ``out``, and the
         removal of keys on the offset in ``in``.
         """
         clock = time.monotonic()

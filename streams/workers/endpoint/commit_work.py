@@ -46,7 +46,7 @@ class WorkCommitter:
         self._consumer, self._counts = consumer, counts
 
     def apply(self, works: Iterable[Todo], read_at: float, member: Any) -> Partition | None:
-        """Apply the work of partitions, each once; its records were read at ``read_at``.
+        """Apply the work of partitions, each once; the records were read at ``read_at``.
 
         ``member`` is the consumer group's member that owns the partitions. After a second, the work
         of the remaining partitions is given back; returns the first of these partitions.
@@ -69,7 +69,7 @@ class WorkCommitter:
     # --- all partitions together -----------------------------------------------------------------
 
     def _together(self, waiting: Iterator[Todo]) -> list[Todo]:
-        """Apply all work in one or few transactions; return failed work, to retry it alone.
+        """Apply all work in one or a few transactions; return failed work, to retry it alone.
 
         Work for which there is no time remains in ``waiting``.
         """

@@ -31,5 +31,5 @@ class Completeness:
             (_, self._through), self._mark = self._mark, None
 
     def is_doubtful(self, at: int) -> bool:
-        """Return whether a deletion may be missing; true also if the clock was set back."""
+        """Return whether a deletion may be missing; also true if the clock was set back."""
         return abs(at - self._through) > self._limit

@@ -14,7 +14,7 @@ from streams.workers.endpoint.partition import HeldBack, Partition
 log = logging.getLogger("hopline.endpoint")
 
 _AGAIN = 1.0
-"""Seconds until a held-back statement is read again, because its schema may be known by then."""
+"""Seconds until a held-back statement is read again, because the schema may be known by then."""
 
 
 class HeldBackStatements:

@@ -105,7 +105,7 @@ class Bodies:
     def to_move(self, moves: Moves) -> list[Message]:
         """Return the records of bodies to move, of ``cmd`` and ``in``.
 
-        Only the first few if the bodies are large; the remaining bodies are moved next time.
+        If the bodies are large, only the first few are returned; the others are moved next time.
         """
         found, size = [], 0
         wanted = [(self.cmd, p) for p in moves.commands]
@@ -143,8 +143,8 @@ class Intake:
     def read(self, message: Message, read_at: float) -> Input:
         """Decode a record that was read at ``read_at``; return the error if it is malformed.
 
-        Raises HeldBackError for a statement in an unannounced schema, because the application may
-        assume that the statement was accepted.
+        Raises HeldBackError for a statement encoded with an unannounced schema, because the
+        application may assume that the statement was accepted.
         """
         try:
             try:
@@ -169,7 +169,7 @@ class Intake:
             case None:
                 pass
             case MalformedError():
-                kind = EventKind.CORRUPTED_MESSAGE  # its number identifies the violated rule (4.3)
+                kind = EventKind.CORRUPTED_MESSAGE  # the number identifies the violated rule (4.3)
                 _tell(tx, message, kind, error=read.number, detail=str(read))
             case Command():
                 if tx.command(position, read):
@@ -199,13 +199,13 @@ class Intake:
         return read_ack(message.key(), message.value(), headers)
 
     def _demand_partition(self, message: Message) -> None:
-        """Reject a record whose key belongs to another partition, where its dialog is."""
+        """Reject a record whose key belongs to another partition, the one that has its dialog."""
         right = partition_of(conversation_of(message.key()), self.partitions)
         if right != message.partition():
             raise MalformedError(f"the key belongs to partition {right}")
 
     def refuse(self, tx: Transaction, message: Message, refusal: Refusal) -> None:
-        """Reject an input that cannot be applied; a frame is not acknowledged, a command fails.
+        """Reject an input that cannot be applied: a frame is not acknowledged, and a command fails.
 
         Raises any error of the decoder, unless the refusal is ``bare``.
         """

@@ -50,7 +50,7 @@ log = logging.getLogger("hopline.endpoint")
 REST_EVERY = 10.0
 """Seconds after which unneeded readers of bodies are closed."""
 _FETCHED, _MOST_FETCHED = 256, 1 << 20
-"""Bytes of a partition per fetch: per record of a transaction, and the maximum."""
+"""Bytes fetched from a partition: per record of a transaction, and the maximum."""
 
 
 class EndpointLoop:
@@ -160,7 +160,7 @@ class EndpointLoop:
         records, wait = self._tuning.pace.value
         pending = [message for o in self._assignment.owned.values() for message in o.pending]
         if len(pending) >= records or sum(map(size_of, pending)) >= BYTES:
-            return  # enough for the next transaction; the client keeps the others
+            return  # enough for the next transaction; the client keeps the other records
         for message in take_more(self._consumer, records, 0 if busy else wait):
             self._sort(message)
 

@@ -98,7 +98,7 @@ class Partition:
 
     ``parked`` contains dialogs whose timer cannot be applied. The timer would fail again at once,
     so the dialog waits until a record changes the dialog, the catalog changes, or the dialog's
-    lifetime expires (epoch milliseconds; ``None`` if it has expired).
+    lifetime expires (at the given epoch milliseconds; ``None`` if it has expired).
 
     ``held`` is a statement that cannot be decoded yet; ``in`` and ``ack`` continue meanwhile.
     ``trim_point`` is the trim point of the inputs at the last check. ``mark`` is an end of ``in``
@@ -128,7 +128,7 @@ class Partition:
         return all(self.positions[topic] >= end for topic, end in self.backlog.items())
 
     def read_ends(self) -> None:
-        """Record the topics that were read to their ends, once all records before are applied."""
+        """Record the topics that were read to their ends, once all earlier records are applied."""
         if self.pending:
             return
         for topic in self.ends:

@@ -106,7 +106,7 @@ class Replay:
         self._consumer = cluster.consumer(
             f"{cluster.topics.prefix}reader", enable_partition_eof=True
         )
-        watermarks(self._consumer, topic, partition)  # a new topic
+        watermarks(self._consumer, topic, partition)  # for a new topic, wait for its leader
         self._consumer.assign([self._where])
 
     @property
@@ -124,7 +124,7 @@ class Replay:
         self._consumer.close()
 
     def confirm(self) -> bool:
-        """Return whether the state is complete; query the topic's end if it is time to.
+        """Return whether the state is complete; query the topic's end if the query is due.
 
         ``confirm_at`` is the monotonic time of the next query. Without an answer the state counts
         as complete, because it could not be read again either.
@@ -141,7 +141,7 @@ class Replay:
         return self.is_complete
 
     def follow(self, timeout: float) -> None:
-        """Apply committed records, and wait for more, for ``timeout`` seconds."""
+        """For ``timeout`` seconds, apply committed records and wait for more."""
         until = time.monotonic() + timeout
         while (left := until - time.monotonic()) > 0:
             message = self._consumer.poll(left)
@@ -152,7 +152,7 @@ class Replay:
         self._completeness.reaches(self._position, self._now())
 
     def finish(self, end: int) -> None:
-        """Apply all records before ``end``, after the end of transactions that are open there."""
+        """Apply all records before ``end``, once the transactions open there have ended."""
         while self._read < end:
             beat()
             self._gather(next_of(self._consumer, self.topic, self._where.partition))
@@ -216,7 +216,7 @@ class Replay:
             self.endpoint.load(about.dialog, value)
         else:
             if value is not None:
-                decode_chunk(value)  # an error now; its dialog decodes it at its first use
+                decode_chunk(value)  # report an error now; the dialog decodes the chunk later
             self.endpoint.dialogs.put_chunk(about.dialog, about.chunk, value)
 
     def __str__(self) -> str:
@@ -256,8 +256,9 @@ def lost_bodies(
 ) -> Iterator[str]:
     """Yield, for each log that begins above a body that the state needs, the affected dialogs.
 
-    This checks every dialog that needs a body, as trimming does a little later. Affected dialogs
-    wait individually, and are reported (event 160) when the body is needed; other dialogs continue.
+    The function checks every dialog that needs a body, as trimming does a little later. Affected
+    dialogs wait individually, and are reported (event 160) when the body is needed; other dialogs
+    continue.
     """
     endpoint.retention.begin(TrimPoint(*positions))
     while (needed := endpoint.trim_point()) is None:

@@ -30,7 +30,7 @@ _LOOK = 0.2
 
 
 def own_name(instance: str, slot: str) -> str:
-    """Return the name of a stand-by's heartbeats, which it must read back before it takes over.
+    """Return the name of the heartbeats that a stand-by must read back before it takes over.
 
     No instance has such a name, because it contains a slash.
     """

@@ -62,7 +62,7 @@ class Transactions:
         self._cluster = cluster
         self._slot = slot
         self._instance = home
-        # Escaped, so that rights on one instance's ids do not match another instance's ids.
+        # Escaped, so that permissions for one instance's ids do not match another instance's ids.
         self._id = f"{cluster.topics.prefix}endpoint.{escape(home)}.{slot.name or UNNAMED}"
         self._inputs = inputs
         self._stop = stop
@@ -72,7 +72,7 @@ class Transactions:
     def _begin_anew(self) -> None:
         self._producer = self._cluster.producer(
             transactional_id=self._id,
-            linger_ms=1_000,  # until the flush (rounds.py)
+            linger_ms=1_000,  # wait until the flush (rounds.py)
             delivery_report_only_error=False,
         )
         self._guard(lambda: self._producer.init_transactions(30))
@@ -122,9 +122,9 @@ class Transactions:
             self._output.send()
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:
-                # A record was rejected while others were being written. After that, the client
-                # accepts no records, and reports the reason only in response to a call like this
-                # one.
+                # A record was rejected while other records were being written. After that, the
+                # client accepts no records, and reports the reason only in response to a call like
+                # this one.
                 self._send_offsets(parts, member)
             raise
 

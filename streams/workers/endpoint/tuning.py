@@ -26,8 +26,8 @@ class Pace(Enum):
 class Tuning:
     """The settings of an endpoint worker.
 
-    ``cache_bytes`` limits the worker's cache of ``cmd`` and ``in``, over all partitions. The worker
-    computes its trim points every ``trims_every`` seconds, or never if ``None``.
+    ``cache_bytes`` limits the worker's cache of ``cmd`` and ``in``, across all partitions. The
+    worker computes its trim points every ``trims_every`` seconds, or never if ``None``.
     """
 
     limits: Limits | None = None

@@ -1,9 +1,9 @@
 """The copies that a forwarder buffers in memory, and the times at which it reconsiders them.
 
-A copy waits for next hops that send no heartbeats, or for a next hop whose cluster did not confirm
-the copy. All copies are reconsidered when a silent hop is reachable again, or when the catalog has
-changed. An unconfirmed copy is also reconsidered when its hop is retried, and any copy when its
-time to live has expired. One turn reconsiders at most a thousand copies.
+A copy waits for next hops that send no heartbeats, or for a next hop whose cluster did not
+confirm the copy. All copies are reconsidered when a silent hop is reachable again, or when the
+catalog has changed. An unconfirmed copy is also reconsidered when its hop is retried, and any copy
+when its time to live has expired. One turn reconsiders at most a thousand copies.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 :meth:`Forwarder.handle` has the same result for every such record, so the route is decided once
 (:meth:`Forwarder.lane`), and forwarding a record costs little more than copying it. The same holds
 for acknowledgements, which have their own lanes. Expired copies from outside share the report of
-their drop: after an absence, there are tens of thousands. All other records are handled one by one:
-retries with a choice of addresses, buffered copies, and anything unexpected.
+their drop, because after an absence there are tens of thousands of them. All other records are
+handled one by one: retries with a choice of addresses, buffered copies, and anything unexpected.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class FastPath:
     ) -> bool:
         """Forward or drop a copy whose route has a lane; return whether this was possible.
 
-        The first expired record, the first one without remaining hops, and retries for which
+        The first expired record, the first record without remaining hops, and retries for which
         another address may be chosen are left to :meth:`Forwarder.handle`.
         """
         body = None

@@ -1,4 +1,4 @@
-"""A forwarder's output: confirmed by Kafka, or reported with the reason (11292).
+"""Write a forwarder's output; Kafka confirms each record, or the reason is reported (11292).
 
 A permanently rejected record blocks nothing, because the sender's dialog keeps its message. A
 transient failure is retried; until Kafka has the record, no offset after it is committed.
@@ -31,7 +31,7 @@ log = logging.getLogger("hopline.forwarder")
 
 _LONGEST_KEY = 64
 _LINGER_MS = 100
-"""Milliseconds in which a batch is produced; the flush after it ends the wait."""
+"""Milliseconds to wait for more records of a batch; the flush after the batch ends the wait."""
 
 Source = tuple[str, int, int | None]
 """The source of a record that is written: topic, partition and offset."""
@@ -157,7 +157,7 @@ class LocalProducer:
         self._producer.poll(0)
 
     def confirm(self, timeout: float) -> bool:
-        """Wait until all records are finished, at most twice ``timeout``; return whether they are.
+        """Wait until all records are finished, at most twice ``timeout``; return whether all are.
 
         A record is finished when Kafka has it, or when its permanent rejection has been reported.
         """

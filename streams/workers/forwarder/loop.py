@@ -1,7 +1,7 @@
 """The forwarder worker: consume a transmission queue, let ``node`` decide, republish, commit.
 
 The commit rule: an offset is committed only if all records before it are *confirmed*, *dropped*
-(with their event) or *held* in memory. The result of a crash:
+(with their event) or *held* in memory. The results of a crash:
 
     after produce, before flush     the copies may arrive; they are read and produced again
     after flush, before commit      the copies have arrived; they are read and produced again
@@ -46,14 +46,14 @@ POLL = 0.05
 IDLE_POLL = 0.25
 """Seconds to wait for a record otherwise. A record ends the wait at once."""
 _FETCHED = 256 << 10
-"""Bytes of a partition per fetch, so that a flood in one topic does not delay the others."""
+"""Bytes of a partition per fetch, so that a flood in one topic does not delay other topics."""
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
 _PATIENCE = 10.0
 """Seconds until another batch is read although Kafka has not confirmed the previous one: a consumer
 that does not poll loses its partitions."""
 _SETTLED = 3.0
-"""Seconds until partitions that were revoked from one member are assigned to another."""
+"""Seconds until partitions that were revoked from a member are assigned to another member."""
 _BEGINNING = -2
 
 
@@ -116,7 +116,7 @@ class ForwarderLoop:
             rest()
             self.ownership.assigned = False
             self._closing = True
-            # otherwise the loop would wait with the call, possibly forever
+            # otherwise closing would wait for these calls, possibly forever
             if not (self._commits.is_stuck or self._unanswered):
                 consumer.close()
                 if self._offsets is not consumer:
@@ -165,7 +165,7 @@ class ForwarderLoop:
     def _may_read(self) -> bool:
         """Return whether Kafka has the previous batch, or has left it unconfirmed for too long.
 
-        Records that wait for others keep the client from sleeping (``has_written``).
+        Records that wait for other records keep the client from sleeping (``has_written``).
         """
         now = time.monotonic()
         if not self._local_producer.has_written(POLL) and now < self._read_on_at:
@@ -218,8 +218,8 @@ class ForwarderLoop:
             self._not_committed(error)
 
     def _not_committed(self, error: object) -> None:
-        # The next commit includes them. If a rebalance has revoked the partitions, their offsets
-        # are dropped, and the new owner reads the records again.
+        # The next commit includes these offsets. If a rebalance has revoked the partitions, their
+        # offsets are dropped, and the new owner reads the records again.
         log.info("%s: offsets were not committed: %s", self._instance, error)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:

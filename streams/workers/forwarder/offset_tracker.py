@@ -56,7 +56,7 @@ class OffsetTracker:
         }
 
     def committed(self, partitions: Iterable[TopicPartition]) -> None:
-        """Record that these offsets are committed, except those of forgotten partitions."""
+        """Record that these offsets are committed, except offsets of forgotten partitions."""
         for p in partitions:
             if (p.topic, p.partition) not in self._offsets:
                 continue

@@ -115,7 +115,7 @@ class Processor:
         return (source_of(message) for message in self._remote_producers.in_flight())
 
     def follow_catalog(self) -> bool:
-        """Switch to a new catalog version, which may affect buffered copies even without records.
+        """Switch to a new catalog version, which may affect buffered copies without new records.
 
         Returns whether there was a new version.
         """
@@ -186,8 +186,8 @@ class Processor:
 
     def _not_a_record(self, message: Message, error: KafkaError) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
-            # The end is after transaction markers, which are not records. Without this, the offset
-            # would never show that all records have left `out`, and retries would wait.
+            # The end is after transaction markers, which are not records. Without this step, the
+            # offset would never show that all records have left `out`, and retries would wait.
             topic, partition, offset = source_of(message)
             self.tracker.note((topic, partition), offset or 0)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
@@ -203,7 +203,7 @@ class Processor:
     def _decide(
         self, source: Input, message: Message, headers: Headers, now: int, read_at: float
     ) -> None:
-        """Let ``node`` decide, for the whole route in this batch or for this record alone."""
+        """Let ``node`` decide for the whole route in this batch, or for this record alone."""
         beat()  # a batch of thousands of decisions may take longer than the hang timeout
         record = self._record(source.origin, message, headers)
         try:
@@ -244,7 +244,7 @@ class Processor:
         now = self._control.now()
         try:
             changes = self._principals.look(now)
-        except Exception:  # messages name the pairs; an error would end every forwarder repeatedly
+        except Exception:  # messages name the pairs, so an error would end every forwarder
             log.exception("%s: mirrored routes cannot be evaluated", self._instance)
             self._principals.forget()
             changes = ()

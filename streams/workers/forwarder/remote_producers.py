@@ -69,8 +69,8 @@ class RemoteProducers:
     def topic(self, neighbour: str) -> str:
         """Return the topic for copies to a neighbour.
 
-        This is the topic to which only this cluster writes, if the neighbour's forwarder reports
-        that it reads this topic; an older version reads only ``txq``.
+        The result is the topic to which only this cluster writes, if the neighbour's forwarder
+        reports that it reads this topic; an older version reads only ``txq``.
         """
         cluster, own = self._remote.cluster_of(neighbour), self._remote.admitted(neighbour)
         topics = self._home if cluster is None else cluster.topics

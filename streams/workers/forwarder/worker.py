@@ -18,9 +18,8 @@ from streams.workers.slot import Slot
 class ForwarderWorker:
     """One replica of an instance's forwarder, whose :class:`ForwarderLoop` does the work.
 
-    ``slot`` names the worker across restarts, if any. With ``pair``, the worker forwards messages
-    from the databases of that mirrored pair, while its instance is the principal, and needs no
-    slot.
+    ``slot`` names the worker across restarts, if any. With ``pair``, the worker needs no slot, and
+    forwards messages from the databases of that mirrored pair while its instance is the principal.
     """
 
     role = "forwarder"

@@ -1,6 +1,6 @@
 """A process that runs workers: start them, wait, and stop all when one fails or on request.
 
-SIGTERM and SIGINT drain: every loop ends after its present turn, flushes and commits. Workers
+SIGTERM and SIGINT drain: every loop finishes its current turn, flushes and commits. Workers
 without a slot leave their group; Kafka waits for workers with a slot to return. A worker that fails
 ends the process, whose supervisor (compose, systemd, the demo) restarts it without loss. A call of
 Kafka's client may never return; a thread that waits in such a call is abandoned, and the process
@@ -84,7 +84,7 @@ class Process:
             yield from self._control.remote.differences()
 
     def failures(self) -> Iterator[str]:
-        """Yield a sentence for each failure; no sentence if the process is healthy so far."""
+        """Yield a sentence for each failure; yield nothing if the process is healthy so far."""
         if self.failure is not None:
             yield f"A worker failed: {self.failure}"
         if self._control is not None and self._control.is_ready:

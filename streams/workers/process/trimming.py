@@ -39,7 +39,7 @@ class Trimmed(Protocol):
 
 
 def every(keep: float) -> float:
-    """Return the trim interval in seconds; logs then have at most a tenth more than necessary."""
+    """Return the trim interval in seconds; logs then grow at most a tenth larger than necessary."""
     return min(60.0, max(1.0, keep / 10))
 
 

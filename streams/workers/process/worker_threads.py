@@ -93,7 +93,7 @@ class WorkerThreads:
     def _run(self, run: Callable[[threading.Event], None], name: str) -> None:
         try:
             run(self.stop)
-        except BaseException as error:  # the thread's end is the process's end
+        except BaseException as error:  # an error that ends the thread ends the process
             if isinstance(error, KafkaException):
                 log.debug("%s failed", name, exc_info=True)
                 error = self._cluster.unreachable(error)
