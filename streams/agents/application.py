@@ -38,7 +38,7 @@ from streams.wire import Topics
 _SESSION = 10.0
 """Session timeout in seconds, the same for all our clients."""
 _PATIENCE = 60.0
-"""Seconds without Kafka's confirmation of a command after which the application stops."""
+"""Seconds that the application waits for Kafka to confirm a command before it stops."""
 _TELLING = 5.0
 """Seconds to wait, when stopping, until Kafka has the event that reports the stop."""
 

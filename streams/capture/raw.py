@@ -3,7 +3,7 @@
 Records are written into empty topics, so that a new capture has the same records in the same order
 within each partition. Only two properties differ: offsets, because transaction markers also take
 offsets, and the timestamps of topics with LogAppendTime. Records about the running cluster are left
-out: its ``catalog``, written by ``hopline apply``, heartbeats, and metrics.
+out: its ``catalog`` (written by ``hopline apply``), heartbeats, and metrics.
 """
 
 from __future__ import annotations

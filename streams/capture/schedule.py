@@ -105,7 +105,7 @@ def contents_of(records: Iterable[Record], prefix: str) -> Contents:
 
 
 def demand_time(found: Contents, speed: float, file: str) -> None:
-    """Raise InputError if the times of a file are implausible."""
+    """Raise InputError if the times in a file are too far apart to be plausible."""
     lasts = found.seconds / speed
     if lasts <= LONGEST:
         return

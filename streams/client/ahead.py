@@ -45,7 +45,7 @@ _FETCHED: Mapping[str, Any] = {"fetch_message_max_bytes": 65_536, "enable_partit
 _REPORTED = 100
 """Maximum number of errors of unreadable records that wait to be raised; others are logged."""
 _PATIENCE = 30.0
-"""Seconds to read committed offsets."""
+"""Timeout in seconds for reading committed offsets."""
 _SLICE = 1.0
 """Maximum seconds per poll; the error of an assignment is raised after the poll."""
 

@@ -16,7 +16,7 @@ from streams.wire.plain import body_of
 OF_CATALOG = frozenset(
     {"sys.routes", "sys.services", "sys.service_queues", "sys.service_broker_endpoints"}
 )
-"""Views of declared objects, which need no Kafka."""
+"""Views of declared objects; these views do not need Kafka."""
 SHOWN = tuple(name for name in VIEWS if not name.startswith("sys.dm_broker_activated"))
 _ROWS, _LETTERS = 100, 120
 

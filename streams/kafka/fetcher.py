@@ -17,7 +17,7 @@ CACHE_BYTES = 48 << 20
 RECORD_BYTES = 1_024
 """The bytes of a record besides its key and value: headers, and Python's objects."""
 _SKIP, _SKIP_BYTES = 600, 16 << 20
-"""Maximum records to skip instead of a new fetch (5 ms), and maximum bytes (a few fetches)."""
+"""Maximum number of records, and of bytes, to skip; more take longer than a new fetch (5 ms)."""
 _AT_ONCE = 500
 """Maximum number of records that one call takes from the client."""
 _LARGE, _SHARE = 128 << 10, 16

@@ -47,5 +47,5 @@ class Cause:
         return replace(self, n=self.n + 1)
 
     def conversation(self, number: int = 0) -> uuid.UUID:
-        """Return the id of a dialog that the command begins; ``number`` counts further dialogs."""
+        """Return the id of a dialog that the command begins; ``number`` is 0 for the first."""
         return uuid.uuid5(self.id, f"conversation{number or ''}")

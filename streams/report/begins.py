@@ -48,7 +48,7 @@ class Begins:
         side: Side | None,
         found: Mapping[UUID, Sequence[Delivered]],
     ) -> Sequence[Accepted]:
-        """Return the messages of one side with their numbers, counted from the log's beginning.
+        """Return the messages of one side with their numbers in the dialog, even in a trimmed log.
 
         The numbers follow from the delivered messages; otherwise the state has the count, including
         an END.

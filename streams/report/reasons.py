@@ -1,4 +1,4 @@
-"""The documented reasons why an accepted message may be in no queue.
+"""The documented reasons why an accepted message might not be in any queue.
 
 Messages arrive in order, so discarded and waiting messages are the last messages that a side has
 sent. A message has no reason if a later message of its endpoint was delivered.

@@ -29,7 +29,7 @@ def engine_for(
 ) -> Engine:
     """Return an engine for an SQLAlchemy URL of SQLite or PostgreSQL.
 
-    With ``create`` false, raises UsageError with ``remedy`` if the SQLite file is missing.
+    If ``create`` is false, raise UsageError with ``remedy`` if there is no SQLite file.
     """
     address = _address(url)
     if address.get_backend_name() != "sqlite":

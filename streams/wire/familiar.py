@@ -20,7 +20,7 @@ PATTERNS = 2_000
 _TEXT = b"\x48"
 """Avro length prefix of a text of 36 bytes."""
 _IDS = 2 * (1 + 36)
-"""The bytes of two GUIDs as text."""
+"""The size in bytes of two GUIDs as text."""
 _LONGEST = 9
 """Maximum size in bytes of a number that this decoder reads in the same way as Avro: 63 bits."""
 

@@ -108,7 +108,7 @@ class _Search:
         return self._found
 
     def _places(self) -> set[Place]:
-        """Return the partitions in which the dialog can be."""
+        """Return the partitions that can contain records of the dialog."""
         found: set[Place] = set()
         for topic, count in topic_names(self._cluster, _TIMEOUT).items():
             place = place_of(topic, self._cluster.topics)

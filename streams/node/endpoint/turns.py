@@ -19,7 +19,7 @@ from streams.protocol import DialogKey, Machine
 GAP = 2_000
 """Maximum number of records between two bodies up to which reading is as fast as a seek."""
 WORTH = 16
-"""Maximum number of records read per body; this takes as long as writing a body and dialog."""
+"""Maximum number of records read per body; reading them takes as long as writing the body."""
 FREE = 32_000
 """Number of records that a transaction may read, however few bodies they contain.
 

@@ -1,4 +1,4 @@
-"""The decision, once per batch, that all copies or all first copies of a route share."""
+"""The decision, made once per batch, that all copies (or all first copies) of a route share."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Cursor:
         return self.tokens[self.at]
 
     def peek(self, ahead: int) -> Token:
-        """Return a later token, or the last token if there are fewer."""
+        """Return the token ``ahead`` places later, or the last token if there is none."""
         return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
 
     def source(self) -> Source:

@@ -245,7 +245,7 @@ class Node:
         return self.fail(f"{what}: {', '.join(words)}", meant(text, words))
 
     def instant(self, what: str) -> float:
-        """Return epoch seconds from a number or an ISO 8601 text, which is UTC without a zone."""
+        """Return epoch seconds from a number or an ISO 8601 text, in UTC if it has no zone."""
         value = str(self.raw.value) if isinstance(self.raw, yaml.ScalarNode) else ""
         try:
             if self.raw.tag in (_TAG + "int", _TAG + "float"):
