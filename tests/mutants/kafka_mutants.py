@@ -1085,6 +1085,13 @@ MUTANTS = (
     ),
     # --- rules that are kept elsewhere: by what topics are like, in node and in protocol
     KafkaMutant(
+        "let new messages pass those that are parked",
+        "protocol/parking.py",
+        "return not self.queue_on or bool(self.dialog.parked)",
+        "return not self.queue_on",
+        "node/test_stored_frames.py",
+    ),
+    KafkaMutant(
         "foresee frames for the dialogs as they were before catalog changes",
         _TRANSACTION,
         "            dialog = self.dialog(key)  # as it is now",

@@ -130,12 +130,6 @@ MUTANTS = (
         "parked = list(self.dialog.parked)",
     ),
     Mutant(
-        "let new messages pass those that are parked",
-        _PARKING,
-        "return not self.queue_on or bool(self.dialog.parked)",
-        "return not self.queue_on",
-    ),
-    Mutant(
         "do not discard what is held on an error",
         _ENDING,
         "        self.receiver.forget_incomplete()\n        if self.dialog.state is State.ER:\n",

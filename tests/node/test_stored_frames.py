@@ -111,3 +111,17 @@ def test_what_waited_for_a_queue_is_read_together_and_within_the_limit() -> None
     net.settle()
     assert [len(positions) for positions in node.reads] == [4] * 6
     assert delivered(net) == {number: [0, 1, 2, 3] for number in range(6)}
+
+
+def test_a_message_waits_behind_parked_ones_until_their_dialog_s_turn() -> None:
+    """The queue is on, but a transaction wakes only as many dialogs as fit into it."""
+    net = sent(2, 3, Limits(window=4, wider=1))
+    net.sql(B, OFF)
+    node = net["ServerB"]
+    arrive(node, [0, 1])
+    net.sql(B, ON)
+    net.most = 2
+    arrive(node, [2])
+    assert delivered(net) == {0: [0, 1, 2]}
+    net.settle()
+    assert delivered(net) == {0: [0, 1, 2], 1: [0, 1, 2]}
