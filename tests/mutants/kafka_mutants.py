@@ -653,8 +653,8 @@ MUTANTS = (
     KafkaMutant(
         "drop alike whatever the key is",
         "workers/forwarder/fast_path.py",
-        "            conversation_of(key)  # raises MalformedError\n",
-        "",
+        "conversation_of(key)  # raises MalformedError\n",
+        "pass\n",
         "workers/test_similar_drops.py::test_a_malformed_key_among_dropped_copies_is_reported",
     ),
     KafkaMutant(

@@ -96,15 +96,17 @@ class FastPath:
         key = message.key()
         if known is None or not isinstance(key, bytes):
             return False
-        hop = known.hops.get(raw) or self._edited(known, raw)
+        hop = known.hops.get(raw)
         if hop is None:
             drop = known.drops.get(raw)
-            if drop is None or body is None:
+            if drop is not None and body is not None:
+                conversation_of(key)  # raises MalformedError
+                value = drop.encode(key, decode_header(body[1]))
+                self._producer.emit(source_of(message), key, drop.event, value)
+                return True
+            hop = self._edited(known, raw)
+            if hop is None:
                 return False
-            conversation_of(key)  # raises MalformedError
-            value = drop.encode(key, decode_header(body[1]))
-            self._producer.emit(source_of(message), key, drop.event, value)
-            return True
         copied: Headers = [(ROUTE, known.lane.route), (HOP, hop)]
         if body is not None:
             copied.insert(1, body)
