@@ -63,7 +63,7 @@ from streams.kafka.reader import (
     read_live,
     watermarks,
 )
-from streams.kafka.recent import GATHERED, PAUSING, PROMPT, is_at_end, start_before_newest
+from streams.kafka.recent import GATHERED, PROMPT, is_at_end, pausing, start_before_newest
 from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stalled_fetch import StalledFetch
@@ -80,7 +80,6 @@ __all__ = [
     "GATHERED",
     "LOST",
     "NO_TOPIC",
-    "PAUSING",
     "PROMPT",
     "AbortedError",
     "CatalogState",
@@ -145,6 +144,7 @@ __all__ = [
     "note_of",
     "order_skip",
     "partitions_of",
+    "pausing",
     "preview",
     "publish",
     "read_all",

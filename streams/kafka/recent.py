@@ -4,7 +4,7 @@ While a partition has records that the application has not taken, the client che
 ``fetch.queue.backoff.ms``, and meanwhile fetches only the other partitions. A consumer that
 processes records as they arrive should use :data:`GATHERED`, which checks less often, or
 :data:`PROMPT` if a caller waits for each record. A consumer that pauses between two reads should
-use :data:`PAUSING`, which also fetches less often.
+use :func:`pausing`, which also fetches less often.
 """
 
 from __future__ import annotations
@@ -22,8 +22,18 @@ PROMPT: dict[str, Any] = {"fetch_queue_backoff_ms": 2}
 """Configuration of a consumer of messages. With 10 ms, a forwarder reads 114,000 messages per
 second instead of 166,000, and at 1,000 messages per second a message takes 7.5 ms for one hop
 instead of 3.4 ms."""
-PAUSING: dict[str, Any] = {"fetch_queue_backoff_ms": 100, "fetch_wait_max_ms": 500}
-"""Configuration of a consumer that pauses between two reads."""
+_LONGEST_CHECK = 1.0
+"""Maximum of ``fetch.queue.backoff.ms`` in librdkafka, in seconds."""
+
+
+def pausing(check: float) -> dict[str, Any]:
+    """Return the configuration of a consumer that pauses between two reads.
+
+    ``check``: seconds between two checks, and so the maximum time until the client fetches again
+    after a read.
+    """
+    milliseconds = round(1000 * min(check, _LONGEST_CHECK))
+    return {"fetch_queue_backoff_ms": milliseconds, "fetch_wait_max_ms": 500}
 
 
 def start_before_newest(

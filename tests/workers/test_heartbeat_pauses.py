@@ -81,7 +81,7 @@ def test_what_was_there_before_is_no_rate() -> None:
     assert not reader(1, 1).are_many
 
 
-@pytest.mark.parametrize(("period", "longest"), [(1.0, 0.25), (2.0, 0.5), (5.0, 1.0), (60.0, 1.0)])
+@pytest.mark.parametrize(("period", "longest"), [(1.0, 0.4), (2.0, 0.8), (5.0, 2.0), (60.0, 2.0)])
 def test_a_pause_is_the_longer_the_rarer_heartbeats_are(period: float, longest: float) -> None:
     """200 names write 200 heartbeats a second, and so do 1,000; the latter may be read later."""
     assert reader(200, 40).pause(140.5, period) == pytest.approx(longest, rel=0.01)

@@ -12,13 +12,13 @@ import logging
 
 from streams.kafka import (
     GATHERED,
-    PAUSING,
     Cluster,
     Consumer,
     Message,
     ReadStatistics,
     TopicPartition,
     is_at_end,
+    pausing,
     start_before_newest,
     take,
     watermarks,
@@ -34,6 +34,8 @@ _RECENT = 10.0
 
 A process whose heartbeats are all older is silent.
 """
+_CHECK = 0.2
+"""Seconds between two checks of a pausing client for unconsumed records, in heartbeat periods."""
 
 
 class ControlConsumer:
@@ -44,7 +46,7 @@ class ControlConsumer:
 
     def __init__(self, cluster: Cluster, stats: ReadStatistics) -> None:
         self._cluster, self._topics, self._stats = cluster, cluster.topics, stats
-        self._pausing = False
+        self._period: float | None = None
         self.client = self._made()
         # a client that already has the metadata starts to read sooner
         watermarks(self.client, self._topics.catalog, 0)
@@ -61,12 +63,16 @@ class ControlConsumer:
         """Return whether ``presence`` was read to its end as of the last fetch."""
         return is_at_end(self.client, self._topics.presence, self.presence)
 
-    def suit(self, *, pausing: bool) -> None:
-        """Replace the client if its settings do not suit the use of pauses, or their absence."""
-        if pausing == self._pausing:
+    def suit(self, period: float | None) -> None:
+        """Replace the client if its configuration does not suit the pauses between two reads.
+
+        ``period``: seconds between two heartbeats of a name, which determine the length of the
+        pauses; ``None`` if there are no pauses.
+        """
+        if period == self._period:
             return
-        log.debug("heartbeats are read %s", "with pauses" if pausing else "as they come")
-        self._pausing = pausing
+        log.debug("heartbeats are read %s", "as they come" if period is None else "with pauses")
+        self._period = period
         before, self.client = self.client, self._made()
         self._assign()
         before.close()
@@ -86,7 +92,7 @@ class ControlConsumer:
             auto_offset_reset="earliest",
             enable_partition_eof=True,
             stats=self._stats,
-            **(PAUSING if self._pausing else GATHERED),
+            **(GATHERED if self._period is None else pausing(_CHECK * self._period)),
         )
 
     def _assign(self) -> None:

@@ -56,10 +56,10 @@ class Control:
         self.remote = RemoteClusters(cluster.topics, credentials, self._clock)
         self._failure: Exception | None = None
         self._newest: Message | None = None  # the newest of the heartbeats that were read together
-        topics, wake = cluster.topics, self._woken.set
-        self._catalog_end = CatchUp(cluster, topics.catalog, timeout, wake)
+        self._catalog_topic, wake = cluster.topics.catalog, self._woken.set
+        self._catalog_end = CatchUp(cluster, self._catalog_topic, timeout, wake)
         self._catalog = CatalogFollower(self._catalog_end)
-        self._presence_end = CatchUp(cluster, topics.presence, timeout, wake)
+        self._presence_end = CatchUp(cluster, cluster.topics.presence, timeout, wake)
         self._thread = threading.Thread(target=self._guarded, name="control", daemon=True)
 
     def start(self) -> None:
@@ -243,13 +243,13 @@ class Control:
         if not awaited:
             now = time.monotonic()
             pause = self._heartbeats.pause(now, self._schedule.period)
-            self._consumer.suit(pausing=self._heartbeats.are_many)
+            self._consumer.suit(self._schedule.period if self._heartbeats.are_many else None)
             self._woken.wait(min(pause, self._schedule.due_in(now)))
         self._woken.clear()  # a thread registers its request before it sets the event
 
     def _take(self, message: Message, now: float) -> None:
         error = message.error()
-        is_catalog = message.topic() == self._cluster.topics.catalog
+        is_catalog = message.topic() == self._catalog_topic
         if error is not None:
             if error.code() == KafkaError._PARTITION_EOF:
                 self._end(message.offset() or 0, is_catalog=is_catalog)

@@ -16,7 +16,6 @@ import logging
 import threading
 import time
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from streams.kafka import Message
 from streams.node import EACH_SECOND, SILENCE, KafkaClock, Presence, SlotOwners, period_of
@@ -26,7 +25,7 @@ from streams.wire.heartbeats import HeartbeatReader
 
 log = logging.getLogger("hopline.control")
 
-_PAUSE_PER_RATE, _LONGEST = 0.005, 0.25
+_PAUSE_PER_RATE, _LONGEST = 0.01, 0.4
 """Seconds between fetches, for each heartbeat per second, and their maximum in periods.
 
 If heartbeats are due every five seconds instead of every second, and silence is assumed after 25
@@ -49,14 +48,11 @@ can invent names, so their number is limited.
 _RECOUNT = 10
 """Number of our own heartbeats after which the live names of a large cluster are counted again."""
 
+_Record = tuple[bytes, bytes | None, int, int | None]
+"""Key, value, append time and offset of a record.
 
-class _Record(NamedTuple):
-    """The needed parts of a record. The client's message would also keep its headers in memory."""
-
-    key: bytes
-    value: bytes | None
-    appended: int
-    offset: int | None
+The client's message would also keep its headers in memory; a class would take three times as long.
+"""
 
 
 class Heartbeats:
@@ -91,7 +87,7 @@ class Heartbeats:
         is_large = len(key) > _SMALL or len(message) > _SMALL
         if is_large and not self._is_kept(key):
             return None
-        record = _Record(key, message.value(), appended(message), message.offset())
+        record = key, message.value(), message.timestamp()[1], message.offset()
         if is_large or key in self._followed:
             with self._noting:
                 self._unread.pop(key, None)  # it is older
@@ -130,16 +126,17 @@ class Heartbeats:
         try:
             return self._note_heartbeat(record, now, clock, came)
         except Exception as error:  # no record may end the thread that reads for all workers
-            log_skipped("presence", record.offset, error)
+            log_skipped("presence", record[3], error)
             return None
 
     def _note_heartbeat(
         self, record: _Record, now: float, clock: float | None, came: bool | None
     ) -> float | None:
-        name, replica, count, period, claims = self._reader.read(record.key, record.value)
-        if name.encode() != record.key:
+        key, value, at, _ = record
+        name, replica, count, period, claims = self._reader.read(key, value)
+        if name.encode() != key:
             raise MalformedError("its key is not its name")
-        self._slot_owners.seen(name, replica, count, record.appended, period, came=came)
+        self._slot_owners.seen(name, replica, count, at, period, came=came)
         is_own = self._presence.seen(name, replica, count, now, period, clock=clock)
         if claims or name in self._claims:
             self._note_claims(name, claims)
