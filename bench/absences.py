@@ -57,10 +57,13 @@ def turn_queue(system: System, status: str) -> float:
     return time.monotonic()
 
 
+FRAMES = "frames"
+"""The absence of the target's endpoint worker while its forwarder writes the whole backlog."""
 ABSENCES: dict[str, tuple[Callable[[System], object], Callable[[System], float]]] = {
     "target": (lambda s: s.workers.stop(TARGET), lambda s: start(s, TARGET)),
     "gateway": (lambda s: s.workers.stop(GATEWAY), lambda s: start(s, GATEWAY)),
     "worker": (lambda s: s.workers.stop(ENDPOINT), start_endpoint),
     "queue": (lambda s: turn_queue(s, "OFF"), lambda s: turn_queue(s, "ON")),
 }
+ABSENCES[FRAMES] = ABSENCES["worker"]
 """How to stop a component, and how to restart it; the latter returns monotonic seconds."""

@@ -6,9 +6,11 @@ on new dialogs, both under this load and on the idle system. Then a component is
 is sent and accepted, and the component returns. `--absent` selects it: the target (SQL3) or the
 gateway (SQL2), which have returned with the first heartbeat of their forwarder; the target's
 endpoint worker, while its forwarder continues, which has returned when it is ready; or the target's
-queue, which is turned off and on. Without options each of them is absent once, and the target
-twice: for 1,000 and for 100,000 dialogs. `--shares` selects how the messages are distributed over
-the dialogs.
+queue, which is turned off and on. A sender has a bounded number of copies in flight, so while the
+endpoint worker is absent, the backlog waits at the sender; with `frames` all of it waits in the
+worker's input, as copies from many senders would. Without options each of them is absent once, and
+the target twice: for 1,000 and for 100,000 dialogs. `--shares` selects how the messages are
+distributed over the dialogs.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from contextlib import closing, contextmanager
 from itertools import accumulate, cycle, product
 from random import Random
 
-from bench.absences import ABSENCES
+from bench.absences import ABSENCES, FRAMES
 from bench.backlog import STILL, System
+from bench.frames import write_frames
 from bench.kafka_end_to_end import FROM, INSTANCES, TO, removed
 from bench.part import hand_over, options, progress
 from bench.rows import Goal, Measurement, Of, Unit, at_least, at_most
@@ -103,7 +106,10 @@ def drain(system: System, absent: str, count: int, dialogs: int, shares: str) ->
     leave, come_back = ABSENCES[absent]
     leave(system)
     began = time.monotonic()
-    system.send(SHARES[shares](system.dialogs(dialogs)), count)
+    if absent == FRAMES:
+        write_frames(system, dialogs, count)
+    else:
+        system.send(SHARES[shares](system.dialogs(dialogs)), count)
     # all earlier messages are accepted then
     system.client.begin("SQL1", "DatabaseA", FROM, TO, wait=True)
     progress(f"  {count:,} messages accepted in {time.monotonic() - began:.0f} s")
@@ -195,7 +201,7 @@ def main() -> None:
     table: list[Measurement] = []
     with lasting_broker() as broker:
         for (absent, dialogs), shares in product(cases(given.absent, given.dialogs), given.shares):
-            split = absent == "worker"
+            split = absent in ("worker", FRAMES)
             processes = [*INSTANCES[:-1], *([FORWARDER, ENDPOINT] if split else [TARGET])]
             with running(broker, given.pace, processes) as system:
                 base = shown(STEADY, steady(system)) | shown(IDLE, idle(system))

@@ -9,25 +9,25 @@ alternately, each in its own process and on the topics of its round.
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 import uuid
 
+from bench.frames import BODY, write_frame
+from bench.kafka_end_to_end import FROM, TO
 from bench.part import hand_over, options, progress
 from bench.rows import at_most
 from bench.turns import Turn, by_turns, in_a_process, lasting_broker, rows_of
 from streams.kafka import Cluster, TopicPartition, deploy
-from streams.protocol import Command, CommandKind, Flag, Header, Journey, Parties
+from streams.protocol import Command, CommandKind
 from streams.resources import topologies_dir
 from streams.topology import load
 from streams.wire import Topics
-from streams.wire.records import INSIDE, ORIGIN, command_record, message_record
+from streams.wire.records import command_record
 from streams.workers import Control, EndpointWorker, Pace, Tuning
 from streams.workers.collector import collecting_rarely
 
-FROM, TO = "//sqltalk/sendTweetService", "//sqltalk/rcvTweetService"
-DIALOGS, BODY, DAY = 1_000, os.urandom(400), 86_400_000
+DIALOGS = 1_000
 LOOPS = {
     "passthrough of cmd": "passthrough of cmd",
     "initiator": "passthrough of cmd",
@@ -121,7 +121,6 @@ def fill(cluster: Cluster, each: int) -> int:
     """Write the input of both workers; return the number of records in each topic."""
     now, ids = time.time_ns() // 1_000_000, [uuid.uuid4() for _ in range(DIALOGS)]
     topics, producer = cluster.topics, cluster.producer(linger_ms=20)
-    parties = Parties(TO, None, FROM, "DatabaseA", "DEFAULT", True)
 
     def put(topic: str, wire: tuple[bytes, bytes | None, list[tuple[str, bytes | None]]]) -> None:
         key, value, headers = wire
@@ -135,15 +134,12 @@ def fill(cluster: Cluster, each: int) -> int:
         put(topics.cmd("SQL1"), command_record(begin))
     for number in range(each):
         sent = now + number * 50
-        journey = Journey(16, sent + DAY, 0, sent, 0, (("SQL1", sent), ("SQL2", sent + 20)))
         for one in ids:
             command = Command(
                 one, uuid.uuid4(), CommandKind.SEND, "DatabaseA", issued_at=now, body=BODY
             )
             put(topics.cmd("SQL1"), command_record(command))
-            header = Header(command.command_id, "DEFAULT", number, now, now + DAY, Flag.NONE)
-            key, value, headers = message_record(one, parties, header, journey, BODY)
-            put(topics.inbox("SQL3"), (key, value, [*headers, (ORIGIN, INSIDE)]))
+            write_frame(producer, topics.inbox("SQL3"), one, number, command.command_id, sent)
         producer.poll(0)
     producer.flush()
     return DIALOGS * each
