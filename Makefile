@@ -17,8 +17,8 @@
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way, KEEP=1 leaves the system
 #              running with its dashboard, until hopline demo --stop
 # make bench   what everything costs, one table in 40 minutes; ROUNDS=N changes how exactly
-#              bench-routing, ... (bench/): one part; bench-kafka_memory, bench-kafka_heartbeats and bench-verify:
-#              apart, they take long
+#              bench-routing, ... (bench/): one part; bench-kafka_memory, bench-kafka_heartbeats,
+#              bench-kafka_partitions and bench-verify: apart, they take long
 # make docs    the documentation site, in build/site; a broken link fails
 # make lock    resolve the dependencies anew, with hashes; writes THIRD_PARTY_NOTICES.md, and audits
 # make audit   known vulnerabilities of the locked packages and jars; exit code 2 where the
@@ -33,7 +33,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/pytest -n $(or $(PROCESSES),3) --dist loadfile --durations 10
 
 BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
-  kafka_endpoint kafka_end_to_end kafka_backlog open_dialogs kafka_agents kafka_memory kafka_heartbeats capture)
+  kafka_endpoint kafka_end_to_end kafka_backlog open_dialogs kafka_agents kafka_memory kafka_heartbeats \
+  kafka_partitions capture)
 
 .PHONY: setup browser test test-all test-containers explore fuzz soak mutants faults recount replay demo bench $(BENCHES) \
   bench-verify docs lock audit sbom clean

@@ -33,7 +33,7 @@ PARTS = (
     "kafka_agents",
     "capture",
 )
-LONG = ("kafka_memory", "kafka_heartbeats")
+LONG = ("kafka_memory", "kafka_heartbeats", "kafka_partitions")
 
 
 def run(part: str, rounds: int) -> tuple[list[Measurement], bool]:
