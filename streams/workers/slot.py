@@ -5,8 +5,8 @@ member id (``group.instance.id``) and does not wait for a session timeout. The p
 fenced in the group (an endpoint worker also by its transactional id), and ends its process.
 
 Kafka's client also considers itself fenced if the group coordinator was unavailable for longer than
-a session while the worker waited for Kafka. If no other process then sends heartbeats in the slot,
-the worker restarts its loop.
+a session while the worker waited for Kafka, or if Kafka aborted a transaction that took too long.
+If no other process then sends heartbeats in the slot, the worker restarts its loop.
 
 Two processes started with one slot by mistake would fence each other forever. So a process does not
 take a slot that has heartbeats, and takes either all of its slots or none.

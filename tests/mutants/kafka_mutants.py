@@ -30,6 +30,7 @@ _ALLOWANCE = "workers/endpoint/allowance.py"
 _ASSIGNMENT = "workers/endpoint/assignment.py"
 _RESTORE = "workers/endpoint/restore.py"
 _STANDBY = "workers/endpoint/standby.py"
+_TIMED_OUT = "workers/test_transactions.py::test_a_transaction_that_kafka_has_timed_out"
 _STALE = "workers/test_standby.py::test_a_stand_by_that_missed_a_deletion_reads_the_state_again"
 _INPUTS = "workers/endpoint/inputs.py"
 _OUTPUT = "workers/endpoint/output.py"
@@ -159,9 +160,17 @@ MUTANTS = (
     KafkaMutant(
         "halve nothing after an abort",
         _APPLYING,
-        "                one.owned.allowance.halve()\n",
-        "                pass\n",
-        "workers/test_transactions.py",
+        "            _halve(applied)\n            for one in applied:\n",
+        "            for one in applied:\n",
+        "workers/test_transactions.py::test_each_abort_halves_what_the_next_transaction_takes_on",
+        rule=4,
+    ),
+    KafkaMutant(
+        "halve nothing after a transaction that Kafka has timed out",
+        _APPLYING,
+        "            if isinstance(error, FencedError):\n",
+        "            if False:\n",
+        f"{_TIMED_OUT}_halves_the_next",
         rule=4,
     ),
     KafkaMutant(

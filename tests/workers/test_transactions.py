@@ -5,20 +5,28 @@ from __future__ import annotations
 import os
 import uuid
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streams.client import Conversation
+from streams.embedded import Beside, Broker
 from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import Fetcher, KafkaError, KafkaException, LostBrokers, Message
+from streams.kafka.lag import read_ends, read_highs
 from streams.protocol import Cause, Command, CommandKind, Limits, Source
 from streams.wire import decode_journey, decode_result
 from streams.wire.records import HOP, command_record, header_of
+from streams.workers import slot
 from streams.workers.endpoint.allowance import Allowance
-from tests.workers.rig import Gate, Rig, eventually, limit_size
+from tests.workers.rig import Gate, Rig, eventually, limit_size, pair, pause, rig
 
 PATIENT = Limits(retries=(60_000,))
+TIMES_OUT_SOON = Beside(
+    properties={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
+)
+"""By default Kafka looks every 10 s for transactions that take too long."""
 
 
 def begin(two: Rig, count: int = 1) -> list[Conversation]:
@@ -97,6 +105,53 @@ def test_each_abort_halves_what_the_next_transaction_takes_on(two: Rig) -> None:
     hand_over(two, command(dialog, b"one"))
     two.until(two.topics.result("A"), 1, mine)
     assert taken_on[:5] == [1_000, 500, 250, 125, 62]
+
+
+def wait_for_time_out(two: Rig) -> None:
+    """Wait until Kafka has ended the transaction that is open in the state topic of A."""
+    state = [two.topics.dialog("A")]
+    assert read_ends(two.cluster, state) != read_highs(two.cluster, state), "none is open"
+    is_over = lambda: read_ends(two.cluster, state) == read_highs(two.cluster, state)  # noqa: E731
+    eventually(lambda: is_over() or pause(), "Kafka aborts the transaction")
+
+
+@pytest.mark.long
+def test_a_transaction_that_kafka_has_timed_out_halves_the_next(
+    unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka fences its producer, so the worker restarts its loop; its partitions keep the limit."""
+    monkeypatch.setattr("streams.kafka.cluster.TRANSACTION_TIMEOUT_MS", 2_000)
+    monkeypatch.setattr(slot, "_ONCE_IN", 0.0)
+    with (
+        Broker(tmp_path / "kafka", beside=TIMES_OUT_SOON) as broker,
+        rig(broker.bootstrap, unique, pair(tmp_path)) as two,
+    ):
+        first = two.endpoint(slot="a", limits=PATIENT)
+        [dialog] = begin(two)
+        taken_on, commits = list[int](), list[str]()
+
+        def note(method: Any, *args: Any) -> Any:
+            taken_on.append(first.worker.assignment.owned[0].allowance.records)
+            return method(*args)
+
+        def commit(method: Any, timeout: float) -> Any:
+            if len(commits) < 2:
+                commits.append("late")
+                wait_for_time_out(two)
+            return method(timeout)
+
+        first.hooks.update(begin_transaction=note, commit_transaction=commit)
+        sends = [command(dialog, b"%d" % n) for n in range(20)]
+        hand_over(two, *sends)
+        answers = [
+            decode_result(m.value()) for m in two.until(two.topics.result("A"), len(sends), mine)
+        ]
+        assert commits == ["late", "late"]
+        assert taken_on[:3] == [1_000, 500, 250]
+        assert [a.command_id for a in answers] == [c.command_id for c in sends]
+        assert bodies(two, two.topics.out("A")) == [c.body for c in sends]
+        assert len(list(filter(mine, two.records(two.topics.result("A"))))) == len(sends)
+        assert first.failure is None
 
 
 def test_only_statements_that_were_accepted_stay_in_memory(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from streams.errors import Number, SurroundingsError
-from streams.kafka import Consumer, GoneError, TopicPartition
+from streams.kafka import Consumer, FencedError, GoneError, TopicPartition
 from streams.workers.endpoint.allowance import BYTES, LONG
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
 from streams.workers.endpoint.inputs import Refusal, TooMuchError
@@ -177,13 +177,18 @@ class WorkCommitter:
         """Commit and merge the work applied since ``began``; return ``False`` if aborted."""
         try:
             ends = self._transactions.commit([one.part for one in applied], self._member)
-        except BaseException:
+        except BaseException as error:
             self._works.abandon(applied)
+            if isinstance(error, FencedError):
+                # Either Kafka aborted a transaction that took too long, or another process has
+                # taken the slot. Kafka reports both in the same way. In the second case this
+                # process ends, so a smaller limit does no harm.
+                _halve(applied)
             raise
         if ends is None:  # the same records will be read again
             self._works.abandon(applied)
+            _halve(applied)
             for one in applied:
-                one.owned.allowance.halve()
                 self._seek_back(one.owned)
             return False
         seconds = time.monotonic() - began
@@ -200,6 +205,12 @@ class WorkCommitter:
             self._consumer.seek(TopicPartition(topic, owned.number, position))
         owned.ends.clear()
         owned.pending.clear()
+
+
+def _halve(applied: Sequence[Applied]) -> None:
+    """Halve the next transactions of these partitions, because an aborted one may be too large."""
+    for one in applied:
+        one.owned.allowance.halve()
 
 
 def _end(owned: Partition, work: Work, *, done: bool) -> None:
