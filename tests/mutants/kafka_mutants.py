@@ -198,6 +198,31 @@ MUTANTS = (
         rule=4,
     ),
     KafkaMutant(
+        "let partitions write any number of bytes together",
+        _APPLYING,
+        "if size >= BYTES or planned",
+        "if planned",
+        "workers/test_partitions.py::test_the_bodies_that_partitions_write_together_are_bounded",
+        rule=4,
+    ),
+    KafkaMutant(
+        "take records of any number of bytes",
+        _PARTITION,
+        "            if size >= BYTES:\n",
+        "            if False:\n",
+        "workers/test_partition.py::"
+        "test_records_are_taken_up_to_a_number_of_bytes_and_the_others_later_in_order",
+        rule=4,
+    ),
+    KafkaMutant(
+        "apply records for any time",
+        _APPLY_WORK,
+        "(tx.is_full or time.monotonic() > end)",
+        "tx.is_full",
+        "workers/test_partition.py::test_records_for_which_a_transaction_has_no_time_are_left",
+        rule=4,
+    ),
+    KafkaMutant(
         "lose records for which there is no time",
         _PARTITION,
         "        self.put_back(work.messages)\n",

@@ -18,11 +18,11 @@ from streams.topology import load
 from streams.wire import Topics
 from streams.wire.state import Positions
 from streams.wire.state_keys import RequestKey
-from streams.workers.endpoint import commit_work
-from streams.workers.endpoint.allowance import Allowance
+from streams.workers.endpoint import apply_work, commit_work
+from streams.workers.endpoint.allowance import BYTES, Allowance
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
 from streams.workers.endpoint.commit_work import WorkCommitter
-from streams.workers.endpoint.inputs import MOVED_BYTES, Bodies
+from streams.workers.endpoint.inputs import MOVED_BYTES, Bodies, Input, Inputs, Intake
 from streams.workers.endpoint.output import Output
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.transactions import Part
@@ -123,6 +123,48 @@ class WithoutBody(Slow):
         if owned.number == 1 and not is_refused:
             raise GoneError("cmd.ServerA/1@5 was deleted")
         return super().apply(owned, work, read_at)
+
+
+def test_records_are_taken_up_to_a_number_of_bytes_and_the_others_later_in_order() -> None:
+    """Large records are read by several transactions, however few they are."""
+    owned, body = restored(5), bytes(BYTES // 10 * 3)
+    records = [Message(topic="in", partition=0, offset=n, value=body) for n in range(5)]
+    owned.pending = [*records]
+    assert owned.take_work(0, 100).messages == records[:4], "the fourth exceeds the limit"
+    assert owned.pending == records[4:]
+    assert owned.take_work(0, 100).messages == records[4:]
+    assert owned.pending == []
+
+
+@dataclass(frozen=True, slots=True)
+class SlowIntake(Intake):
+    """Records that have no effect, and take 0.6 s each by a clock of their own."""
+
+    clock: Slow
+
+    def read(self, message: Message, read_at: float) -> Input:
+        """Return nothing to apply."""
+        return None
+
+    def apply(self, *_: Any) -> None:
+        """Let the time pass."""
+        self.clock.clock += 0.6
+
+
+def test_records_for_which_a_transaction_has_no_time_are_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A second is over before the third one. What failed before is applied whole, to find it."""
+    unused, owned, clock = cast(Any, None), restored(5), Slow()
+    monkeypatch.setattr(apply_work, "time", clock)
+    intake = SlowIntake(Inputs("cmd", "in", "ack"), 1, unused, unused, clock)
+    works = WorkApplier(intake, unused, Committed(), lambda: 0)
+    records = [Message(topic="in", partition=0, offset=n, value=b"x") for n in range(5)]
+    applied = works.apply(owned, Work(records), 0.0)
+    assert (applied.left, applied.positions["in"]) == (records[2:], 2)
+    works.abandon([applied])
+    applied = works.apply(owned, Work(records, opens=False), 0.0)
+    assert (applied.left, applied.positions["in"]) == ((), 5)
 
 
 def test_a_body_that_is_gone_concerns_its_own_partition_only() -> None:

@@ -15,7 +15,7 @@ from confluent_kafka.admin import NewPartitions
 
 from streams.errors import EventKind, Number, SurroundingsError
 from streams.node import Transaction
-from streams.protocol import Command, CommandKind
+from streams.protocol import Command, CommandKind, Limits
 from streams.wire import decode_result
 from streams.wire.partition import murmur2, partition_of
 from streams.wire.records import command_record
@@ -178,6 +178,38 @@ def test_what_partitions_write_together_is_bounded(
     three.endpoint(hooks={"send_offsets_to_transaction": send})
     assert sorted(answered(three, len(begins))) == sorted(begins)
     assert len([count for count in parts if count == 1]) >= 6, "five and five of each partition"
+
+
+def test_the_bodies_that_partitions_write_together_are_bounded(
+    three: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records of a turn may be few and large."""
+    monkeypatch.setattr(commit_work, "BYTES", 10_000)
+    monkeypatch.setattr(commit_work, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    begins = [begin_in(number) for number in range(COUNT)]
+    parts, last_read = list[int](), set[int]()
+    for begin in begins:
+        send = Command(begin.conversation, uuid.uuid4(), CommandKind.SEND, "DatabaseA")
+        for command in (begin, send._replace(body=bytes(8_000), reply_to="me")):
+            three.produce(three.topics.cmd("A"), *command_record(command))
+
+    def note(method: Hook, offsets: list[TopicPartition], *args: Any) -> Any:
+        parts.append(len({where.partition for where in offsets}))
+        return method(offsets, *args)
+
+    def consume(method: Hook, *args: Any) -> Any:
+        """Return everything at once, whichever partitions a fetch has."""
+        found = list(method(*args))
+        while method.__self__.memberid() and not parts and len(last_read) < COUNT:  # type: ignore[attr-defined]
+            last_read.update(m.partition() for m in found if m.error() is None and m.offset() == 1)
+            found += method(*args)
+        return found
+
+    hooks: dict[str, Hook] = {"send_offsets_to_transaction": note, "consume": consume}
+    three.endpoint(limits=Limits(retries=(60_000,)), hooks=hooks)
+    answered(three, 2 * COUNT)
+    assert [len(m.value() or b"") for m in three.records(three.topics.out("A"))] == [8_000] * COUNT
+    assert parts[:2] == [2, 1], "the second body exceeds the limit"
 
 
 def test_partitions_take_turns_if_each_needs_all_the_time(
