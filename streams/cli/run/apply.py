@@ -69,8 +69,8 @@ def apply(
     command prints the plan first, and at a terminal it asks for confirmation. If the plan would
     break open dialogs (their service or database would be gone, or they could not reach their
     other side), the command changes nothing unless --force is given, and the exit code is 1. The
-    exit code is also 1 if topics have too few replicas, which only an operator can change;
-    everything else is done in that case.
+    exit code is also 1 if topics have too few replicas, or if brokers leave transactions open for
+    more than 15 s. Only an operator can change these; everything else is done in that case.
 
     If the instances name different clusters, each cluster gets its own share, at the address of
     the topology or the settings. The plans of all clusters are made before anything is changed.
