@@ -28,8 +28,8 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 _INDEX = """\
 # Python API
 
-How to use it: [the same questions in Python](../../python.md), [applications](../../client.md),
-[services](../../writing_a_service.md).
+How to use it: [the same questions in Python](../../python.md),
+[the Python client](../../client.md), [services](../../writing_a_service.md).
 
 """
 

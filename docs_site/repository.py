@@ -25,7 +25,12 @@ _TOPOLOGIES = """\
 Each topology shows one feature. Commands accept its name: `hopline check hub`.
 
 """
-_DECISIONS = "# Decisions\n\nDesign decisions and their reasons.\n\n"
+_DECISIONS = """\
+# Decisions
+
+Design decisions and their reasons. No decision has the number 33 or 36.
+
+"""
 
 
 def pages() -> Iterator[Page]:

@@ -111,7 +111,7 @@ def test_no_two_pages_have_one_path() -> None:
         ("findings.md#ta-12", "../reference/findings/TA-12.md"),
         ("findings.md", "../reference/findings/index.md"),
         ("https://example.org/a.md", "https://example.org/a.md"),
-        ("../README.md#ask", "../index.md#ask"),
+        ("../README.md#analyse-routes", "../index.md#analyse-routes"),
     ],
 )
 def test_a_link_leads_to_the_page_of_its_file(
