@@ -166,7 +166,7 @@ DIALOGS = (
            "joins the group of an existing conversation (8426).", DOCUMENTED, BEGIN),
     Ruling("D8.9", "Messages are sent by priority.", NOT_EMULATED, "CREATE BROKER PRIORITY"),
     Ruling("U-23", "A fragment holds up to 64 KiB.", OURS),
-    Ruling("U-24", "A body is at most 100 MB, configurable.", OURS),
+    Ruling("U-24", "A body is at most 100 MB, configurable (on Kafka: 900,000 bytes).", OURS),
     Ruling("U-31", "A parked message is acknowledged.", OURS),
     Ruling("EX-37", "A target learns that it is the locked target from the initiator's first "
            "frame after the lock.", DOCUMENTED, MULTIPLE),
