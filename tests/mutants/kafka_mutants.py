@@ -856,6 +856,21 @@ MUTANTS = (
         "workers/test_slot.py",
     ),
     KafkaMutant(
+        "take a slot before `presence` was read to its end",
+        _SLOT,
+        "    control.catch_up_presence(time.monotonic())\n    names",
+        "    names",
+        "workers/test_many_heartbeats.py::test_who_has_not_read_to_the_end_takes_no_slot",
+    ),
+    KafkaMutant(
+        "read all heartbeats of an hour",
+        "workers/control/consumer.py",
+        "self.presence = _BEGINNING, start\n",
+        "self.presence = _BEGINNING, 0\n",
+        "workers/test_many_heartbeats.py"
+        "::test_heartbeats_are_read_from_ten_periods_before_the_newest",
+    ),
+    KafkaMutant(
         "take what was read before a jump",
         _FETCHER,
         "            self._read.clear()\n        return self._consumer\n",
