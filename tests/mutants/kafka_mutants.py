@@ -941,6 +941,28 @@ MUTANTS = (
         "pass",
         "kafka/test_transactor.py",
     ),
+    # --- an idle broker
+    KafkaMutant(
+        "fetch as often as usual for an endpoint worker",
+        "workers/endpoint/loop.py",
+        "            fetch_wait_max_ms=500,\n",
+        "",
+        "workers/test_idle_waits.py::test_an_idle_broker_gets_few_fetches",
+    ),
+    KafkaMutant(
+        "fetch as often as usual for a forwarder",
+        _FORWARDER,
+        "            fetch_wait_max_ms=500,\n",
+        "",
+        "workers/test_idle_waits.py::test_an_idle_broker_gets_few_fetches",
+    ),
+    KafkaMutant(
+        "fetch as often as usual from another cluster",
+        _REMOTE,
+        "            fetch_wait_max_ms=500,  #",
+        "            #",
+        "workers/test_idle_waits.py::test_an_idle_broker_gets_few_fetches",
+    ),
     # --- other clusters
     KafkaMutant(
         "watch another cluster no more after an error",

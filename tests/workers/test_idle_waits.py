@@ -7,16 +7,22 @@ held in memory are looked after as often as ever.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from streams.kafka import Cluster, ReadStatistics, create
 from streams.node import Endpoint, TrimPoint, catalog_of
 from streams.node.endpoint.dialogs import Kept
 from streams.node.endpoint.flows import Flow
 from streams.protocol import Limits
+from streams.wire import Topics
+from streams.wire.specs import spec
+from streams.workers.control.remote_watch import RemoteWatch
 from streams.workers.endpoint import partition
 from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.inputs import Bodies
@@ -66,6 +72,55 @@ def test_an_endpoint_waits_until_a_timer_is_due(two: Rig) -> None:
         dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
         client.send(dialog, b"nobody acknowledges", wait=True)
     assert max(waits.next(20)) <= 0.1
+
+
+# --- an idle broker -------------------------------------------------------------------------------
+
+
+@contextmanager
+def idle_reader(two: Rig, role: str) -> Iterator[str]:
+    """Run a worker or a watch of another cluster, without input; return its consumer's group."""
+    if role != "watch":
+        getattr(two, role)("A")
+        yield f"{two.topics.prefix}{role}.A"
+        return
+    there = Cluster(two.cluster.bootstrap, Topics(f"{two.topics.prefix}there."))
+    create(there, [spec(there.topics.presence, "presence")])
+    watch = RemoteWatch("there", there, {"B"})
+    try:
+        yield f"{there.topics.prefix}control"
+    finally:
+        watch.stop()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("role", ["endpoint", "forwarder", "watch"])
+def test_an_idle_broker_gets_few_fetches(
+    two: Rig, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    """By the client's own clock and counter: two a second, instead of twenty."""
+    monkeypatch.setattr("streams.kafka.cluster.STATISTICS_EVERY", 500)
+    make = Cluster.consumer
+    fetches: dict[str, list[tuple[float, int]]] = defaultdict(list)
+
+    def consumer(self: Cluster, group: str, **config: Any) -> Any:
+        read: ReadStatistics | None = config.get("stats")
+        if read is None:
+            return make(self, group, **config)
+
+        def note(report: dict[str, Any]) -> None:
+            read(report)
+            sent = sum(broker["req"]["Fetch"] for broker in report["brokers"].values())
+            if sent:
+                fetches[group].append((report["ts"] / 1_000_000, sent))
+
+        return make(self, group, **{**config, "stats": note})
+
+    monkeypatch.setattr(Cluster, "consumer", consumer)
+    with idle_reader(two, role) as group:
+        eventually(lambda: len(fetches[group]) > 6 or two.check() or pause(), "seven reports")
+    (begin, before), (end, after) = fetches[group][2], fetches[group][6]
+    assert after - before <= 3 * (end - begin) + 1
 
 
 # --- a partition ----------------------------------------------------------------------------------
