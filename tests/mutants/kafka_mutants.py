@@ -302,6 +302,14 @@ MUTANTS = (
         "return records",
         "workers/test_backlog.py",
     ),
+    # --- more partitions
+    KafkaMutant(
+        "leave dialogs in wrong partitions",
+        "live/admin/repartition.py",
+        "    if wrong:\n",
+        "    if False:\n",
+        "workers/test_repartition.py::test_a_dialog_left_behind_is_found",
+    ),
     # --- restoring
     KafkaMutant(
         "believe the group alone",

@@ -27,10 +27,10 @@ from streams.kafka import (
     topic_id,
 )
 from streams.live.admin import rekey
-from streams.live.admin.rekey import State, joint
+from streams.live.admin.rekey import Rekey, State, joint
 from streams.live.admin.repartition import Repartitioned, repartition, together
 from streams.live.admin.statements import Script, plan_script, publish_script
-from streams.protocol import Cause, Request, Source
+from streams.protocol import Cause, DialogKey, Request, Source
 from streams.resources import topologies_dir
 from streams.topology import hosts_of, load, pairs_of
 from streams.wire import Topics
@@ -198,6 +198,43 @@ def test_killed_in_any_transaction_it_goes_on_when_it_is_run_again(
         demand(one.cluster, specs_of(one.topology, one.topics))  # workers refuse to start
     assert give(one, "A").partitions == COUNT
     demand_all_received(one, dialogs)
+
+
+@pytest.mark.long
+def test_a_dialog_left_behind_is_found(one: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of partitions is changed only if every dialog is in the partition of its id."""
+    one.endpoint("A")
+    dialogs = converse(one)
+    drained(one, "A")
+    move, left = Rekey._move, list[DialogKey]()
+
+    def skip_first(self: Rekey, number: int, key: DialogKey, places: Any) -> None:
+        if left:
+            move(self, number, key, places)
+        else:
+            left.append(key)
+
+    before = read_catalog(one.cluster)
+    with monkeypatch.context() as patch:
+        patch.setattr(Rekey, "_move", skip_first)
+        with pytest.raises(SurroundingsError) as refused:
+            give(one, "A")
+    assert refused.value.message == "1 dialog of A is still in a wrong partition."
+    assert refused.value.remedy == "Run the command again to continue."
+    after = read_catalog(one.cluster)
+    assert (after.version, after.topology) == (before.version, before.topology)
+    with pytest.raises(SurroundingsError, match="partitions are 3 and must be 1"):
+        demand(one.cluster, specs_of(one.topology, one.topics))  # workers refuse to start
+    assert [key for _, key in misplaced(one)] == left
+    done = give(one, "A")
+    assert (done.moved, done.partitions, done.version) == (1, COUNT, before.version + 1)
+    assert misplaced(one) == []
+    demand_all_received(one, dialogs)
+
+
+def misplaced(one: Rig) -> list[tuple[int, DialogKey]]:
+    """Return the dialogs of A that are in a wrong partition, with their partition."""
+    return list(State.read(one.cluster, one.topics.dialog("A"), COUNT).misplaced())
 
 
 def end_in_transaction(bootstrap: str, prefix: str, lived: int) -> None:
