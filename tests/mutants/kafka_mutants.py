@@ -352,6 +352,14 @@ MUTANTS = (
         rule=5,
     ),
     KafkaMutant(
+        "look for lost bodies in `cmd` only",
+        _RESTORE,
+        "enumerate((inputs.cmd, inputs.inbox)):",
+        "enumerate((inputs.cmd,)):",
+        "workers/test_restore.py::test_a_buffered_message_that_is_gone_is_told_at_once",
+        rule=5,
+    ),
+    KafkaMutant(
         "skip state that cannot be read",
         _RESTORE,
         'raise SurroundingsError(f"{self} cannot be decoded: {error}.") from error',

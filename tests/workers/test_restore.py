@@ -14,6 +14,7 @@ from streams.wire.records import MESSAGE, ack_record, header_of
 from streams.wire.state import Positions, encode_positions
 from streams.wire.state_keys import POSITIONS_KEY
 from tests.workers.rig import QUICK, Rig, eventually, pause
+from tests.workers.test_trimming import deliver, frames, queued
 
 PATIENT = Limits(retries=(60_000,))
 
@@ -155,6 +156,36 @@ def test_a_body_that_is_needed_and_gone_is_told_at_once(
         f"A: {cmd}/0 begins at 2, but messages from offset 1 are needed for 1 of 2 "
         f"dialogs; the first is {dialog.id}. Restore the topic, or end these dialogs"
     ]
+
+
+def test_a_buffered_message_that_is_gone_is_told_at_once(
+    two: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its body is in `in` only, because the message before it has not arrived yet."""
+    first = two.endpoint("A", limits=PATIENT)
+    dialog = begin(two, b"one", b"two")
+    begin(two, b"other", b"more")
+    first.stop()
+    one, second, other, more = frames(two)
+    for frame in (second, other):
+        deliver(two, frame)
+    worker = two.endpoint("B", limits=PATIENT)
+    eventually(lambda: queued(two) == [b"other"] or pause(), "the other dialog's message")
+    worker.stop()
+    inbox = two.topics.inbox("B")
+    delete_records(two, inbox, 1)
+    two.endpoint("B", limits=PATIENT)
+    deliver(two, more)
+    eventually(lambda: queued(two) == [b"other", b"more"] or pause(), "other dialogs go on")
+    assert [r.message for r in caplog.records if "begins at" in r.message] == [
+        f"B: {inbox}/0 begins at 1, but messages from offset 0 are needed for 1 of 2 "
+        f"dialogs; the first is {dialog.id}. Restore the topic, or end these dialogs"
+    ]
+    deliver(two, one)
+    [reported] = two.events(1, event=160, instance="B")
+    where = reported["conversation"], reported["topic"], reported["offset"]
+    assert where == (str(dialog.id), inbox, 3), "the dialog waits for the body"
+    assert queued(two) == [b"other", b"more"]
 
 
 def test_a_log_may_begin_at_the_oldest_body_that_is_needed(
