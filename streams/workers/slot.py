@@ -36,8 +36,12 @@ _RETURNED = 3
 """Number of our heartbeats to read back after a fence; by then, a rival has also written some."""
 _RETURNED_WITHIN = 30.0
 """Seconds allowed for reading back the heartbeats."""
-_ONCE_IN = 20.0
-"""Seconds that a worker must have run before it may restart its loop after a fence."""
+_ONCE_IN = 10.0
+"""Seconds that a worker must have run before it may restart its loop after a fence.
+
+This is less than ``transaction.timeout.ms``: if Kafka aborts a worker's transactions, one after the
+other, the loop that restarts takes half as many records, but a new process starts with as many.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka.admin import NewPartitions
 
 from streams.kafka import KafkaError, KafkaException, partitions_of
+from streams.kafka.cluster import TRANSACTION_TIMEOUT_MS
 from streams.protocol import Limits
 from streams.workers import Control, FencedError, slot
 from tests.running import DEADLINE
@@ -100,6 +101,11 @@ def fence(running: Running, role: str) -> None:
         return method(*args)
 
     running.hooks["poll"] = poll
+
+
+def test_a_transaction_that_kafka_aborts_for_its_length_ends_no_process() -> None:
+    """A new process would begin the same transaction again; a loop that restarts halves it."""
+    assert slot._ONCE_IN < TRANSACTION_TIMEOUT_MS / 1_000
 
 
 @pytest.mark.long
