@@ -1,12 +1,14 @@
 """Three brokers whose own default is one replica: what `apply` makes of topics, who refuses what.
 
 A killed broker loses its disk here, too: with one replica, or one in sync, acknowledged records
-would be gone with it.
+are gone with it.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,15 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from streams.client import Client
-from streams.embedded import Beside, Brokers
+from streams.embedded import Beside, Broker, Brokers
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, compare, deploy, read_all, specs_of
+from streams.kafka import Cluster, compare, create, deploy, read_all, specs_of
 from streams.settings import Replication
 from streams.topology import Topology
 from streams.wire import Topics
+from streams.wire.specs import spec
 from streams.workers import ROLES, Plan, Process
 from tests.command import hopline
 from tests.running import DEADLINE, WorkerThread, eventually
@@ -32,6 +36,7 @@ from tests.workers.rig import configure, pair, pause
 DEFAULTS = Beside(properties={"default.replication.factor": "1", "min.insync.replicas": "1"})
 ONE = Replication("1/1")
 FROM_A = ("A", "DatabaseA", "InitiatorService", "TargetService")
+TOO_FEW = {KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +85,44 @@ def served(cluster: Cluster) -> Iterator[Client]:
         worker.stop()
 
 
+@contextmanager
+def paused(broker: Broker) -> Iterator[None]:
+    """Stop a broker's process with SIGSTOP; it continues after the block."""
+    process = broker.data.recorded()
+    assert process is not None
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+
+
+def kill_and_lose_disk(broker: Broker, cluster: Cluster) -> None:
+    """Kill a broker and remove its topics, but not what it knows as a controller.
+
+    A majority of the controllers must keep what they have.
+    """
+    broker.kill()
+    lost = [*broker.data.path.glob(f"log/{cluster.topics.prefix}*")]
+    assert lost
+    for folder in lost:
+        shutil.rmtree(folder)
+
+
+def write(cluster: Cluster, topic: str, name: str, **config: Any) -> dict[bytes, int]:
+    """Write twenty records, each in a request of its own; return their error codes, 0 if none."""
+    codes: dict[bytes, int] = {}
+
+    def reported(error: Any, message: Any) -> None:
+        codes[message.value()] = error.code() if error else 0
+
+    producer = cluster.producer(delivery_report_only_error=False, **config)
+    for number in range(20):
+        producer.produce(topic, f"{name} {number}", on_delivery=reported)
+        assert producer.flush(DEADLINE) == 0
+    return codes
+
+
 @pytest.mark.long
 def test_topics_are_made_with_three_replicas_of_which_two_must_be_in_sync(
     cluster: Cluster, topology: Topology
@@ -90,9 +133,9 @@ def test_topics_are_made_with_three_replicas_of_which_two_must_be_in_sync(
     specs = specs_of(topology, cluster.topics)
     assert len(done.topics) == len(specs)
     eventually(lambda: not compare(cluster, specs) or pause(), "every broker knows the topics")
-    for spec in specs:
-        assert len(described(cluster, spec.name).replicas) == 3
-        config = config_of(cluster, spec.name)
+    for each in specs:
+        assert len(described(cluster, each.name).replicas) == 3
+        config = config_of(cluster, each.name)
         assert config["min.insync.replicas"] == "2"
         assert config["unclean.leader.election.enable"] == "false"
     with served(cluster) as client:
@@ -178,7 +221,7 @@ def test_nothing_acknowledged_is_lost_with_the_leaders_and_their_disks(
             acknowledged.add(message.value())
             enough.release()
 
-    def write() -> None:
+    def write_on() -> None:
         producer = cluster.producer(delivery_report_only_error=False)
         count = 0
         while not over.is_set():
@@ -187,22 +230,52 @@ def test_nothing_acknowledged_is_lost_with_the_leaders_and_their_disks(
             producer.poll(0.005)
         producer.flush(DEADLINE)
 
-    writer = threading.Thread(target=write)
+    writer = threading.Thread(target=write_on)
     writer.start()
     try:
         for _ in range(2):
             for _ in range(100):  # so many acknowledged since the last one died
                 assert enough.acquire(timeout=DEADLINE)
             broker = brokers.brokers[described(cluster, topic).leader - 1]
-            broker.kill()
-            # Not what it knows as a controller: a majority of these must keep what they have.
-            lost = [*broker.data.path.glob(f"log/{cluster.topics.prefix}*")]
-            assert lost
-            for folder in lost:
-                shutil.rmtree(folder)
+            kill_and_lose_disk(broker, cluster)
             broker.start()
             eventually(lambda: is_in_sync(cluster, topic) or pause(), "all are in sync")
     finally:
         over.set()
         writer.join()
     assert acknowledged <= {m.value() for m in read_all(cluster, topic)}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("replication", "is_safe"), [("2/2", True), ("2/1", False)])
+def test_what_a_leader_acknowledges_is_not_on_its_disk_alone(
+    brokers: Brokers, cluster: Cluster, replication: str, is_safe: bool
+) -> None:
+    """It loses its disk while it alone is in sync. If one in sync is enough, that is a loss."""
+    topic = cluster.topics.cmd("A")
+    create(replace(cluster, replication=Replication(replication)), [spec(topic, "cmd")])
+    eventually(lambda: is_in_sync(cluster, topic) or pause(), "both are in sync")
+    found = described(cluster, topic)
+    leader = brokers.brokers[found.leader - 1]
+    [follower] = (brokers.brokers[n - 1] for n in found.replicas if n != found.leader)
+    codes = write(cluster, topic, "before")
+    assert set(codes.values()) == {0}
+    # New clients of this one broker: others may ask the broker that does not answer.
+    leaders = replace(cluster, bootstrap=leader.bootstrap)
+    with paused(follower):
+        eventually(
+            lambda: described(leaders, topic).isrs == [found.leader] or pause(),
+            "the leader alone is in sync",
+        )
+        meanwhile = write(leaders, topic, "meanwhile", enable_idempotence=False, retries=0)
+        kill_and_lose_disk(leader, cluster)
+    leader.start()
+    eventually(lambda: is_in_sync(cluster, topic) or pause(), "both are in sync again")
+    acknowledged = {value for value, code in {**codes, **meanwhile}.items() if code == 0}
+    missing = acknowledged - {message.value() for message in read_all(cluster, topic)}
+    if is_safe:
+        assert set(meanwhile.values()) <= TOO_FEW
+        assert not missing
+    else:
+        assert set(meanwhile.values()) == {0}
+        assert missing >= {*meanwhile}
