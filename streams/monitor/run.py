@@ -17,6 +17,7 @@ from streams.monitor.config import MonitorConfig
 from streams.monitor.learned import learn
 from streams.monitor.look import Eye
 from streams.monitor.metrics import serving
+from streams.monitor.missed import missed
 from streams.monitor.publish import Publisher
 from streams.monitor.queries import Query, queries
 from streams.monitor.sampler import Sampler
@@ -70,6 +71,11 @@ def _monitor(
     store.claim(config.claims(cluster))
     checkpoint = config.checkpoint_for(cluster)
     make_folder(checkpoint)
+    for (topic, partition), count in missed(checkpoint, kafka).items():
+        say(
+            f"{topic}/{partition}: Kafka has deleted up to {count:,} records that the monitor had "
+            "not read; its figures do not include them"
+        )
     defined = queries(spark, config, _target(kafka, store, say), learn(kafka))
     started: list[StreamingQuery] = []
     eye = Eye(kafka)

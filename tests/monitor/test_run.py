@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streams.errors import SurroundingsError, UsageError
-from streams.kafka import Cluster
+from streams.kafka import Cluster, read_ends, trim
 from streams.monitor import MonitorConfig, open_session, run
 from streams.monitor.cluster import cluster_id
 from streams.store import Report, Row, Store
@@ -58,6 +58,10 @@ def _produce(config: MonitorConfig, count: int, seed: int) -> int:
     return len(traffic)
 
 
+def _missed(lines: Iterable[str]) -> list[str]:
+    return [line.partition(" that the")[0] for line in lines if "has deleted" in line]
+
+
 @pytest.mark.long
 def test_topics_may_come_later_and_a_second_run_goes_on(
     spark: SparkSession, config: MonitorConfig
@@ -82,8 +86,19 @@ def test_topics_may_come_later_and_a_second_run_goes_on(
     assert lines[-1].startswith(f"records read: deliveries {first}, ")
 
     second = _produce(config, 30, seed=2)
-    run(replace(config, until_idle=1.0), stop=threading.Event(), spark=spark)
+    again = replace(config, until_idle=1.0)
+    lines.clear()
+    run(again, stop=threading.Event(), say=lines.append, spark=spark)
     assert _delivered(config) == first + second
+    assert not _missed(lines)
+
+    queue = Topics(config.prefix).queue("ServerB", "DatabaseB", "TargetQueue")
+    gone = read_ends(config.kafka, [queue])[queue, 0] + 3
+    third = _produce(config, 30, seed=3)
+    trim(config.kafka, {(queue, 0): gone})
+    run(again, stop=threading.Event(), say=lines.append, spark=spark)
+    assert _delivered(config) == first + second + third - 3
+    assert _missed(lines) == [f"{queue}/0: Kafka has deleted up to 3 records"]
 
 
 @pytest.mark.long

@@ -1,0 +1,48 @@
+"""Records that Kafka deleted before the monitor read them, because the monitor did not run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from streams.kafka import Cluster, read_begins
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+def missed(checkpoint: Path, cluster: Cluster) -> dict[Place, int]:
+    """Return how many records of each partition are gone at most, since the queries last ran.
+
+    ``checkpoint`` is the folder with the checkpoint of each query. The markers of transactions also
+    occupy offsets, so there may have been fewer records.
+    """
+    positions = dict[Place, int]()
+    for query in checkpoint.iterdir():
+        for place, offset in _positions(query).items():
+            positions[place] = min(offset, positions.get(place, offset))
+    begins = read_begins(cluster, list(dict.fromkeys(topic for topic, _ in positions)))
+    return {
+        place: begins[place] - offset
+        for place, offset in positions.items()
+        if begins.get(place, 0) > offset
+    }
+
+
+def _positions(query: Path) -> dict[Place, int]:
+    """Return the next offsets of a query's last completed batch.
+
+    Spark writes a file for each batch, with a line of JSON for each source after two other lines.
+    Without a completed batch there are no positions.
+    """
+    batches = [int(file.name) for file in (query / "commits").glob("*") if file.name.isdigit()]
+    if not batches:
+        return {}
+    lines = (query / "offsets" / str(max(batches))).read_text().splitlines()[2:]
+    positions = dict[Place, int]()
+    for topics in (json.loads(line) for line in lines if line.startswith("{")):
+        for topic, partitions in topics.items():
+            for number, offset in partitions.items():
+                place = topic, int(number)
+                positions[place] = min(offset, positions.get(place, offset))
+    return positions
