@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from streams.client import Conversation
+from streams.embedded import Brokers
 from streams.kafka import Cluster, read_catalog
 from streams.resources import topologies_dir
 from streams.topology import Topology, apply_sql, load
@@ -158,6 +159,54 @@ def test_topics_are_printed_without_kafka() -> None:
         "min.cleanable.dirty.ratio": "0.1",
         "segment.ms": "60000",
     }
+
+
+def checked(*words: str) -> dict[str, Any]:
+    """Return what `hopline topics --check` finds."""
+    shown = invoke("topics", "two_brokers", "--check", "--format", "json", *words)
+    answer: dict[str, Any] = json.loads(shown.stdout)
+    assert shown.exit_code == (1 if answer["mismatches"] else 0)
+    return answer
+
+
+def too_small(brokers: str, replicas: str) -> str:
+    return (
+        f"The cluster has {brokers}, so topics have {replicas} (replicas/in sync). A broker that "
+        "loses its disk loses acknowledged messages. Production needs three brokers; "
+        f'replication = "{replicas}" accepts this.'
+    )
+
+
+def test_one_broker_is_a_finding_unless_one_replica_is_asked_for(kafka: str, unique: str) -> None:
+    """It is no difference: the exit code is that of the topics, none of which exists here."""
+    there = ("--bootstrap", kafka, "--prefix", unique)
+    found = checked(*there)
+    assert found["findings"] == [too_small("1 broker", "1/1")]
+    assert found["replicas"]["count"] == 1
+    assert found["replicas"]["config"]["min.insync.replicas"] == "1"
+    assert checked(*there, "--replication", "1/1")["findings"] == []
+
+
+@pytest.mark.long
+def test_on_two_brokers_topics_have_two_replicas_and_a_finding(tmp_path: Path, unique: str) -> None:
+    """One of them in sync is enough: otherwise each broker's failure would stop all writes."""
+    with Brokers(tmp_path, 2) as group:
+        there = ("--bootstrap", group.bootstrap, "--prefix", unique)
+        applied = json.loads(invoke("apply", "two_brokers", *there, "--format", "json").stdout)
+        small = too_small("2 brokers", "2/1")
+        assert (applied["warning"], applied["findings"]) == (small, [])
+        eventually(lambda: not checked(*there)["mismatches"], "every broker knows the topics")
+        found = checked(*there)
+        assert found["findings"] == [small]
+        assert found["replicas"]["config"]["min.insync.replicas"] == "1"
+        topics = Cluster(group.bootstrap).admin().list_topics(timeout=30).topics
+        for row in found["topics"]:
+            assert [len(p.replicas) for p in topics[row["name"]].partitions.values()] == [2]
+        stricter = checked(*there, "--replication", "2/2")
+        assert stricter["findings"] == []
+        assert {m["what"] for m in stricter["mismatches"]} == {
+            "min.insync.replicas is 1 and must be 2"
+        }
 
 
 @pytest.mark.long
