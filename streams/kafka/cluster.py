@@ -99,6 +99,9 @@ class Cluster:
             # For debugging: librdkafka's whole log, immediately on stderr.
             **({} if "debug" in self.properties else {"logger": self._outage()}),
             "reconnect.backoff.max.ms": 1000,
+            # Only `hopline apply` creates topics. The default of producers and administration
+            # clients is true, and on many clusters brokers create topics automatically.
+            "allow.auto.create.topics": False,
             # Otherwise librdkafka 2.16 restarts from the bootstrap servers when all brokers are
             # down, and never finds the transaction coordinator again.
             "metadata.recovery.strategy": "none",
@@ -162,7 +165,6 @@ class Cluster:
                 "enable.auto.commit": False,
                 "enable.auto.offset.store": False,
                 "auto.offset.reset": "error",
-                "allow.auto.create.topics": False,
                 "session.timeout.ms": 10_000,
                 "fetch.wait.max.ms": 50,
                 **_FETCHED,

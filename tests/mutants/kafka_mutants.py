@@ -1583,4 +1583,28 @@ MUTANTS = (
         "workers/test_partitions.py::test_two_workers_share_whole_partitions",
         rule=2,
     ),
+    KafkaMutant(
+        "let brokers create topics that a client names",
+        _CLUSTER,
+        '            "allow.auto.create.topics": False,\n',
+        "",
+        "kafka/test_no_topic_by_accident.py::test_no_client_creates_a_topic",
+        rule=1,
+    ),
+    KafkaMutant(
+        "deliver local messages as if they came from outside",
+        _OUTCOMES,
+        "(ORIGIN, INSIDE if copy.inside else OUTSIDE)",
+        "(ORIGIN, OUTSIDE)",
+        "workers/test_forwarding.py::test_a_delivered_frame_names_its_origin",
+        rule=9,
+    ),
+    KafkaMutant(
+        "deliver later local messages as if they came from outside",
+        "workers/forwarder/fast_path.py",
+        "(ORIGIN, INSIDE if known.lane.inside else OUTSIDE)",
+        "(ORIGIN, OUTSIDE)",
+        "workers/test_fast_path.py::test_a_message_is_delivered_with_its_origin",
+        rule=9,
+    ),
 )

@@ -9,8 +9,10 @@ import pytest
 
 from streams.client import Conversation
 from streams.errors import EventKind, Number
-from streams.kafka import KafkaError, KafkaException, TopicPartition
+from streams.kafka import KafkaError, KafkaException, TopicPartition, headers_of
 from streams.protocol import Limits
+from streams.wire.records import INSIDE, MESSAGE, ORIGIN, OUTSIDE, header_of
+from streams.workers.forwarder.fast_path import FastPath
 from streams.workers.forwarder.local_producer import LocalProducer
 from streams.workers.forwarder.loop import ForwarderLoop
 from tests.workers.rig import QUICK, Hook, Rig, eventually, limit_size, pause
@@ -121,6 +123,26 @@ def test_each_decision_says_that_the_worker_gets_on(
     two.forwarder("A")
     two.until(two.topics.txq("B"), 1)
     assert decided
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_delivered_frame_names_its_origin(
+    two: Rig, monkeypatch: pytest.MonkeyPatch, fast: bool
+) -> None:
+    """The endpoint worker prefers the sender's own database only for messages from inside."""
+    if not fast:
+        monkeypatch.setattr(FastPath, "take", lambda *_: False)
+    inbox = two.topics.inbox("B")
+    for name in ("A", "B"):
+        two.endpoint(name, limits=PATIENT)
+        two.forwarder(name)
+    send(two, b"from A")
+    with two.client() as client:
+        dialog = client.begin("B", "DatabaseB", "TargetService", "TargetService")
+        client.send(dialog, b"from B", wait=True)
+    frames = two.until(inbox, 2, lambda m: header_of(headers_of(m), MESSAGE) is not None)
+    origins = {m.value(): header_of(headers_of(m), ORIGIN) for m in frames}
+    assert origins == {b"from A": OUTSIDE, b"from B": INSIDE}
 
 
 def test_a_copy_that_kafka_refuses_is_told_and_holds_nothing_up(two: Rig) -> None:
