@@ -23,13 +23,14 @@ LIMITS = Limits(time_to_live=8_000, retries=(1_000, 2_000, 4_000, 8_000), closed
 """A copy lives for 8 s; the key of a closed dialog is kept for 12 s after the last frame."""
 LONGEST = 75.0
 """Seconds after which all of this is deleted. The offsets of a group take longest: a session of 10
-s, retention of a minute (Kafka's minimum), and 5 s until Kafka checks."""
+s, retention of a minute (Kafka's minimum), and 5 s until Kafka checks. A transaction that a worker
+leaves open ends after at most 25 s, and its transactional id is deleted 35 s later."""
 BROKER = Beside(
     properties={
         **RESTARTS_SOON.properties,
         "offsets.retention.minutes": "1",
         "offsets.retention.check.interval.ms": "5000",
-        "transactional.id.expiration.ms": "60000",
+        "transactional.id.expiration.ms": "30000",
         "transaction.remove.expired.transaction.cleanup.interval.ms": "5000",
         "producer.id.expiration.ms": "30000",
         "producer.id.expiration.check.interval.ms": "5000",

@@ -14,9 +14,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from streams.embedded import Broker, Condition
-from streams.kafka import Cluster, partitions_of
+from streams.kafka import Cluster
 from streams.live.admin.statements import Script, plan_script, publish_script
+from tests.faults import strangers
 from tests.faults.clusters import RunClusters
+from tests.faults.memory import is_forgetting, remembered
 from tests.faults.plan import Fault, FaultKind, Happened
 from tests.faults.processes import Child, Supervisor
 from tests.faults.scenarios import WORKERS
@@ -26,7 +28,6 @@ from tests.workers.rig import pause
 
 Mend = Callable[[], None]
 FORTY_MINUTES = 2_400.0
-_JOINS = 3
 _DISK = 30.0
 _ABSENCES = (FaultKind.ASLEEP, FaultKind.GONE, FaultKind.REPLACED)
 _WORKS = 30.0
@@ -38,12 +39,16 @@ _BESIDE = 5.0
 
 @dataclass(slots=True)
 class FaultInjector:
-    """A system under faults. ``clocks``: by instance, if the processes use shifted clocks."""
+    """A system under faults. ``clocks``: by instance, if the processes use shifted clocks.
+
+    ``remembered``: what Kafka still had of workers after absences longer than its retention.
+    """
 
     clusters: RunClusters
     children: Supervisor
     clocks: Mapping[str, Clock] = field(default_factory=dict)
     happened: list[Happened] = field(default_factory=list)
+    remembered: list[str] = field(default_factory=list)
     _mends: list[tuple[float, Fault, int, Mend]] = field(default_factory=list)
     _mending: list[tuple[Future[None], Fault, int]] = field(default_factory=list)
     _powers: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
@@ -98,7 +103,7 @@ class FaultInjector:
         now = time.monotonic()
         due = [each for each in self._mends if each[0] <= now]
         self._mends = [each for each in self._mends if each not in due]
-        self._mending += [(self._pool.submit(mend), fault, at) for _, fault, at, mend in due]
+        self._mending += [(self._pool.submit(self._end, f, end), f, at) for _, f, at, end in due]
         following: list[Fault] = []
         for each in [m for m in self._mending if m[0].done()]:
             mended, fault, at = each
@@ -107,6 +112,11 @@ class FaultInjector:
             self.happened.append(Happened(fault, at, _now()))
             following += fault.then
         return following
+
+    def _end(self, fault: Fault, mend: Mend) -> None:
+        if is_forgetting(fault):
+            self.remembered += remembered(self._cluster(fault), fault.victim)
+        mend()
 
     # --- processes -------------------------------------------------------------------------------
 
@@ -184,42 +194,13 @@ class FaultInjector:
     # --- topics and groups -----------------------------------------------------------------------
 
     def _fence(self, fault: Fault) -> None:
-        """Take over the worker's transactional id, like a second worker with its slot."""
-        producer = self._cluster(fault).producer(transactional_id=self._group(fault) + ".0")
-        producer.init_transactions(30)
+        strangers.fence(self._cluster(fault), fault.victim)
 
     def _abandon(self, fault: Fault) -> None:
-        """Leave a transaction open on all topics that the worker reads and writes.
-
-        The producer is dropped as if it had been killed. Kafka ends the transaction after 15 s, and
-        until then no consumer reads past its records.
-        """
-        cluster, instance = self._cluster(fault), fault.victim.partition("/")[2]
-        names = cluster.topics
-        producer = cluster.producer(transactional_id=f"{names.prefix}dead.{time.time_ns()}")
-        producer.init_transactions(30)
-        producer.begin_transaction()
-        for kind in ("cmd", "out", "in", "ack", "dialog"):
-            topic = names.name(kind, instance)
-            for partition in partitions_of(cluster, topic):
-                producer.produce(topic, key=b"nobody", value=b"never", partition=partition)
-        assert producer.flush(30) == 0
+        strangers.abandon(self._cluster(fault), fault.victim)
 
     def _crowd(self, fault: Fault) -> None:
-        """Let other members join the worker's group, take partitions and leave, one by one."""
-        cluster, (role, _, instance) = self._cluster(fault), fault.victim.partition("/")
-        names = cluster.topics
-        kinds = ("cmd", "in", "ack") if role == "endpoint" else ("out", "txq")
-        for _ in range(_JOINS):
-            stranger = cluster.consumer(self._group(fault), partition_assignment_strategy="range")
-            stranger.subscribe([names.name(kind, instance) for kind in kinds])
-            until = time.monotonic() + 3
-            while time.monotonic() < until and not stranger.assignment():
-                stranger.poll(0.1)
-            stranger.close()
-
-    def _group(self, fault: Fault) -> str:
-        return self._cluster(fault).topics.prefix + fault.victim.replace("/", ".")
+        strangers.crowd(self._cluster(fault), fault.victim)
 
     def _cluster(self, fault: Fault) -> Cluster:
         return self.clusters.cluster_of(fault.victim.partition("/")[2])

@@ -109,7 +109,13 @@ def run(
         if not scenario.hostile:  # a hostile client writes events, too
             verdict = replace(verdict, contradicted=len(facts.contradictions))
         if scenario.brief:
-            verdict = replace(verdict, unrefused=_unrefused(injector, children))
+            verdict = replace(
+                verdict,
+                unrefused=_unrefused(injector, children),
+                remembered=len(injector.remembered),
+            )
+            for what in injector.remembered:
+                say(f"{scenario.name}: Kafka still has the {what} after a long absence")
         ended = len(children.reasons)
         effect = harm.effect(writer.written, writer.bombs) if scenario.hostile else None
         if effect is not None:

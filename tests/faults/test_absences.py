@@ -7,16 +7,20 @@ processes and with Kafka's own clock.
 from __future__ import annotations
 
 import time
+import uuid
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from streams.kafka import read_positions
+from streams.kafka import Cluster, TopicPartition, read_positions
 from streams.report import read_facts
 from streams.report.read import read_dialogs
-from tests.faults.clusters import RunClusters
+from streams.resources import topologies_dir
+from streams.topology import Topology, load
+from tests.faults.brief import LONGEST
+from tests.faults.clusters import RunClusters, Site
 from tests.faults.injector import FaultInjector
 from tests.faults.load import Load
 from tests.faults.observe import Observer
@@ -24,8 +28,10 @@ from tests.faults.plan import Fault, FaultKind, Happened
 from tests.faults.processes import Supervisor, supervised
 from tests.faults.run import QUEUES, application
 from tests.faults.scenarios import APPLICATIONS
+from tests.faults.strangers import fence, group_of
 from tests.faults.verdict import judge, only
 from tests.forgetting import forget
+from tests.kafka.a_topic import made
 from tests.running import System, eventually, running
 from tests.workers.rig import pause
 
@@ -53,6 +59,46 @@ def is_over(system: System, children: Supervisor, observer: Observer) -> bool:
         return pause()
     found = [d for i in ("ServerA", "ServerB") for _, d in read_dialogs(system.cluster, i)]
     return all(dialog.state.name == "CD" for dialog in found) or pause()
+
+
+WORKER = "endpoint/ServerA"
+
+
+@pytest.fixture(scope="module")
+def absence(kafka: str) -> tuple[Cluster, Topology]:
+    """Return a cluster that has offsets and the transactional id of one endpoint worker."""
+    cluster, topic = made(kafka, f"t{uuid.uuid4().hex[:12]}.")
+    fence(cluster, WORKER)
+    consumer = cluster.consumer(group_of(cluster, WORKER))
+    consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
+    consumer.close()
+    return cluster, load(topologies_dir() / "two_brokers", time.time())
+
+
+@pytest.mark.parametrize(
+    ("kind", "lasts", "victim", "found"),
+    [
+        (FaultKind.GONE, LONGEST, WORKER, ["offsets", "transactional id"]),
+        (FaultKind.ASLEEP, LONGEST, WORKER, ["offsets", "transactional id"]),
+        (FaultKind.ASLEEP, LONGEST - 1, WORKER, []),
+        (FaultKind.REPLACED, LONGEST, WORKER, []),
+        (FaultKind.ASLEEP, LONGEST, f"{WORKER}/standby", []),
+        (FaultKind.GONE, LONGEST, "forwarder/ServerA", []),
+    ],
+)
+def test_what_kafka_remembers_is_looked_up_before_a_worker_returns(
+    absence: tuple[Cluster, Topology], kind: FaultKind, lasts: float, victim: str, found: list[str]
+) -> None:
+    """A forwarder without offsets is forgotten. A short absence or a stand-by is not looked up."""
+    cluster, topology = absence
+    site = Site(None, cluster, topology)  # type: ignore[arg-type]
+    with supervised(Path()) as children:
+        injector = FaultInjector(RunClusters([site]), children)
+        known: list[list[str]] = []
+        back = lambda: known.append(list(injector.remembered))  # noqa: E731
+        injector._mends.append((0.0, Fault(0.0, kind, victim, lasts), 0, back))
+        eventually(lambda: injector.mend() or injector.is_whole or pause(), "it is back")
+    assert known == [[f"{what} of {WORKER}" for what in found]]
 
 
 @pytest.mark.long

@@ -152,6 +152,10 @@ def test_an_absence_whose_backlog_drained_without_a_kill_is_a_fault() -> None:
     assert (found.disturbed, found.faults) == (2, {"undisturbed": 1})
 
 
+def test_a_worker_that_kafka_remembers_after_a_long_absence_is_a_fault() -> None:
+    assert replace(RIGHT, remembered=2).faults == {"remembered": 2}
+
+
 def effect(during: int = 1_400, grown: int = 0, role: str = "forwarder") -> Effect:
     sizes = Memory(60, 70, 70 + grown, 250)
     name = role if role in ("source", "target") else f"{role}/ServerA"

@@ -24,12 +24,13 @@ class Verdict:
 
     ``unsaid`` and ``said_twice`` are about the applications, which must commit each message exactly
     once. ``untrimmed``: topics that should have been trimmed but were not. ``unrefused``: an
-    application's position was lost, but it continued without being rejected. ``ended``: processes
-    that ended by themselves without a fault. ``contradicted``: statements that were applied
-    although events report them as rejected. ``disturbed``: kills while a backlog drained;
-    ``undisturbed``: absences whose backlog drained without a kill. ``delayed``: milliseconds by
-    which hostile records delayed others; ``grown``: processes that grew because of them
-    (``tests/faults/harm.py``).
+    application's position was lost, but it continued without being rejected. ``remembered``:
+    offsets and transactional ids of workers that Kafka still had after an absence longer than its
+    retention. ``ended``: processes that ended by themselves without a fault. ``contradicted``:
+    statements that were applied although events report them as rejected. ``disturbed``: kills while
+    a backlog drained; ``undisturbed``: absences whose backlog drained without a kill. ``delayed``:
+    milliseconds by which hostile records delayed others; ``grown``: processes that grew because of
+    them (``tests/faults/harm.py``).
     """
 
     messages: int
@@ -45,6 +46,7 @@ class Verdict:
     said_twice: int = 0
     untrimmed: int = 0
     unrefused: int = 0
+    remembered: int = 0
     ended: int = 0
     contradicted: int = 0
     disturbed: int = 0

@@ -1607,4 +1607,16 @@ MUTANTS = (
         "workers/test_fast_path.py::test_a_message_is_delivered_with_its_origin",
         rule=9,
     ),
+    KafkaMutant(
+        "take a forgotten transactional id for fencing",
+        _TRANSACTIONS,
+        "            if cause.code() in FENCED or cause.fatal():\n"
+        "                raise self._slot.lost(cause) from error\n"
+        "            log.warning(",
+        "            if cause.code() in FENCED or cause.txn_requires_abort():\n"
+        "                raise self._slot.lost(cause) from error\n"
+        "            log.warning(",
+        "workers/test_idle_week.py",
+        rule=4,
+    ),
 )
