@@ -91,7 +91,7 @@ def test_what_kafka_remembers_is_looked_up_before_a_worker_returns(
 ) -> None:
     """A forwarder without offsets is forgotten. A short absence or a stand-by is not looked up."""
     cluster, topology = absence
-    site = Site(None, cluster, topology)  # type: ignore[arg-type]
+    site = Site(None, cluster, topology)
     with supervised(Path()) as children:
         injector = FaultInjector(RunClusters([site]), children)
         known: list[list[str]] = []
