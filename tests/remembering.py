@@ -11,7 +11,7 @@ import struct
 import time
 from collections.abc import Iterator
 
-from streams.kafka import Cluster, read_positions
+from streams.kafka import Cluster, read_notes_of
 from tests.running import DEADLINE, eventually
 
 _DESCRIBE_PRODUCERS, _DESCRIBE_TRANSACTIONS = 61, 65
@@ -22,7 +22,7 @@ _NOT_HERE, _LATER = 16, (14, 15, 51)
 
 def has_offsets(cluster: Cluster, group: str) -> bool:
     """Return whether a consumer group has committed offsets."""
-    return bool(read_positions(cluster, group))
+    return bool(read_notes_of(cluster, [group])[group])
 
 
 def has_transactional_id(cluster: Cluster, name: str) -> bool:

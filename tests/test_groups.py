@@ -20,6 +20,7 @@ AGENTS = "the application's name"
 SPARK = "Spark's own"
 NAMED_ELSEWHERE = {
     "client/ahead.py: group": APPLICATION,
+    "kafka/committed.py: group": APPLICATION,
     "kafka/spans.py: group": "capture",
     "live/admin/repartition.py: _group(cluster, home)": "endpoint.<>",
     "workers/forwarder/loop.py: self._group": "forwarder.<>",

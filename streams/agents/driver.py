@@ -268,7 +268,7 @@ class Consumer(WokenConsumer):
     def _ask(self) -> tuple[dict[str, uuid.UUID], Noted]:
         app = cast(ConnectedApp, self.app)
         ids = {topic: find_topic_id(app.cluster, topic) for topic in self.queues}
-        return ids, read_notes(app.cluster, app.conf.id)
+        return ids, read_notes(app.cluster, app.conf.id, list(self.queues))
 
     def _new_offset(self, tp: TP) -> int | None:
         """Return the offset to commit; ``None`` if unchanged."""

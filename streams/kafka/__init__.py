@@ -24,6 +24,7 @@ from streams.kafka.cluster import (
     size_of,
 )
 from streams.kafka.commits import Commits
+from streams.kafka.committed import Notes, Offsets, read_notes, read_notes_of, read_positions
 from streams.kafka.compare_topics import (
     Mismatch,
     broker_count,
@@ -40,18 +41,7 @@ from streams.kafka.failure import is_forbidden, is_passing, worded
 from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
 from streams.kafka.fetcher import CACHE_BYTES, Fetcher, GoneError
 from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung, find_open
-from streams.kafka.lag import (
-    Lags,
-    Notes,
-    Offsets,
-    read_begins,
-    read_ends,
-    read_highs,
-    read_lags,
-    read_notes,
-    read_notes_of,
-    read_positions,
-)
+from streams.kafka.lag import Lags, read_begins, read_ends, read_highs, read_lags
 from streams.kafka.lost_brokers import LostBrokers
 from streams.kafka.notes import closed, note_of
 from streams.kafka.patience import Patience, StuckError

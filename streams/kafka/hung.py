@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster
-from streams.kafka.lag import Offsets, read_ends, read_highs
+from streams.kafka.committed import Offsets
+from streams.kafka.lag import read_ends, read_highs
 
 PATIENCE = 30.0
 """Seconds after which an open transaction cannot be ours: the timeout, plus the time in which its

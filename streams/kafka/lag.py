@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
 
-from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    IsolationLevel,
-    KafkaException,
-    TopicPartition,
-)
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from streams.kafka.cluster import Cluster
+from streams.kafka.committed import Offsets, read_notes_of
 from streams.kafka.failure import NO_LEADER
-from streams.kafka.notes import note_of
 
 _TIMEOUT = 30.0
 _PAUSE = 0.2
@@ -24,10 +18,6 @@ _PAUSE = 0.2
 
 Lags = dict[tuple[str, str], int]
 """Unread records, by group and topic."""
-Offsets = dict[tuple[str, int], int]
-"""The next offset, by topic and partition."""
-Notes = dict[tuple[str, int], tuple[int, str]]
-"""The next offset and its note, by topic and partition."""
 
 
 def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
@@ -47,36 +37,17 @@ def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
     flat = [partition for partitions in where.values() for partition in partitions]
     begins = _offsets(admin, flat, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
     ends = _offsets(admin, flat, OffsetSpec.latest())  # type: ignore[no-untyped-call]
-    reached = {group: _asked(admin, group) for group in groups}
+    reached = read_notes_of(cluster, groups)
     lags: Lags = {}
     for group, topics in groups.items():
-        positions = _answered(reached[group])
         for topic in topics:
             for p in where.get(topic, ()):
                 key = (topic, p.partition)
                 if key not in begins or key not in ends:
                     continue  # deleted during the request
-                at = max(positions.get(key, -1), begins[key])
+                at = max(reached[group].get(key, (-1, ""))[0], begins[key])
                 lags[group, topic] = lags.get((group, topic), 0) + max(0, ends[key] - at)
     return lags
-
-
-def read_positions(cluster: Cluster, group: str) -> Offsets:
-    """Return a group's committed offsets; empty if it has never committed."""
-    return {place: position for place, (position, _) in read_notes(cluster, group).items()}
-
-
-def read_notes(cluster: Cluster, group: str) -> Notes:
-    """Return a group's committed offsets with their notes."""
-    admin = cluster.admin()  # keep a reference: responses arrive only while the client exists
-    return _noted(_asked(admin, group))
-
-
-def read_notes_of(cluster: Cluster, groups: Iterable[str]) -> dict[str, Notes]:
-    """Return the offsets of groups like :func:`read_notes`; all are requested at once."""
-    admin = cluster.admin()
-    asked = {group: _asked(admin, group) for group in groups}
-    return {group: _noted(future) for group, future in asked.items()}
 
 
 def read_ends(cluster: Cluster, topics: Sequence[str]) -> Offsets:
@@ -105,21 +76,6 @@ def _of_topics(
     metadata = admin.list_topics(timeout=_TIMEOUT).topics
     where = [TopicPartition(t, p) for t in topics if t in metadata for p in metadata[t].partitions]
     return _offsets(admin, where, spec, isolation)
-
-
-def _asked(admin: AdminClient, group: str) -> Future[ConsumerGroupTopicPartitions]:
-    asked = [ConsumerGroupTopicPartitions(group)]
-    return admin.list_consumer_group_offsets(asked, request_timeout=_TIMEOUT)[group]
-
-
-def _answered(future: Future[ConsumerGroupTopicPartitions]) -> Offsets:
-    found = future.result().topic_partitions or ()
-    return {(p.topic, p.partition): p.offset for p in found}
-
-
-def _noted(future: Future[ConsumerGroupTopicPartitions]) -> Notes:
-    found = future.result().topic_partitions or ()
-    return {(p.topic, p.partition): (p.offset, note_of(p)) for p in found}
 
 
 def _offsets(

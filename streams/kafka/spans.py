@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Message
-from streams.kafka.lag import Offsets
+from streams.kafka.committed import Offsets
 from streams.kafka.listing import names_known
 from streams.kafka.reader import watermarks
 from streams.kafka.taking import take

@@ -8,7 +8,7 @@ from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from streams.kafka.cluster import Cluster
-from streams.kafka.lag import Offsets
+from streams.kafka.committed import Offsets
 from streams.times import LATEST
 
 _TIMEOUT = 30.0

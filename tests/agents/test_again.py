@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, TopicPartition, closed, read_notes
+from streams.kafka import Cluster, TopicPartition, closed, read_notes_of
 from tests.agents.rig import (
     AT_B,
     answering,
@@ -134,7 +134,7 @@ def test_an_offset_of_another_topic_is_the_beginning(system: System) -> None:
             order(client, *BODIES)
             assert answers(system, 10) == ANSWERS
             group = thread.app.conf.id
-        [(offset, note)] = read_notes(cluster, group).values()
+        [(offset, note)] = read_notes_of(cluster, [group])[group].values()
         make_anew(system, topic)
         consumer = cluster.consumer(group)
         stale = TopicPartition(topic, 0, offset, closed(note))

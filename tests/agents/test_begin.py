@@ -96,8 +96,8 @@ def test_where_it_begins_is_committed_before_anything_is_received(system: System
     topic, group = system.cluster.topics.queue(*AT_B, "OrderQueue"), "orders"
     name = f"{system.cluster.topics.prefix}{group}"
     with serving(answering(application(system))):
-        eventually(lambda: read_notes(system.cluster, name) or pause(), "an offset")
-    assert read_notes(system.cluster, name)[topic, 0] == (
+        eventually(lambda: read_notes(system.cluster, name, [topic]) or pause(), "an offset")
+    assert read_notes(system.cluster, name, [topic])[topic, 0] == (
         0,
         f"{topic_id(system.cluster, topic)} r0",
     )
@@ -106,14 +106,16 @@ def test_where_it_begins_is_committed_before_anything_is_received(system: System
 @pytest.mark.long
 def test_the_command_refuses_and_takes_the_option(system: System, tmp_path: Path) -> None:
     topics, what = system.cluster.topics, ("--service", "data-dependent-routing", "--name", ORDERS)
-    group = topics.name("routing", *AT_B, ORDERS)
-    Readings(system.cluster, AT_B[0], topics.queue(*AT_B, "OrderQueue"), group).note({0: 0})
+    group, queue = topics.name("routing", *AT_B, ORDERS), topics.queue(*AT_B, "OrderQueue")
+    Readings(system.cluster, AT_B[0], queue, group).note({0: 0})
     command = (sys.executable, "-m", "streams", "worker", "agents", "--all", *system.options, *what)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE)
     assert (done.returncode, done.stdout) == (3, ""), done.stderr
     assert "has received from this queue" in done.stderr and "--from 0:0" in done.stderr
     with worker(system, tmp_path, *what, "--from", "end"):
-        eventually(lambda: read_notes(system.cluster, group) or pause(), "it has an offset")
+        eventually(
+            lambda: read_notes(system.cluster, group, [queue]) or pause(), "it has an offset"
+        )
 
 
 @pytest.mark.long

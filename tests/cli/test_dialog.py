@@ -195,7 +195,7 @@ def test_receive_waits_for_a_number_of_messages(system: System) -> None:
     dialog = begin(system)
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as waiting:
         eventually(
-            lambda: read_positions(system.cluster, "waiting").get((topic, 0), -1) >= 0,
+            lambda: read_positions(system.cluster, "waiting", [topic]).get((topic, 0), -1) >= 0,
             "the group has its start position",
         )
         assert hopline("send", "--at", A, "--conversation", dialog, "late", system=system)[0] == 0

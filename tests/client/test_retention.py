@@ -10,7 +10,7 @@ import pytest
 
 from streams.client import PositionLostError, Receiver
 from streams.embedded import Beside, Broker
-from streams.kafka import read_positions
+from streams.kafka import read_notes_of
 from tests.running import System, eventually, running
 from tests.workers.rig import pause
 
@@ -39,7 +39,9 @@ def test_what_was_received_before_kafka_forgot_it_is_not_received_again(system: 
         client.send(dialog, b"one", wait=True)
         system.received(*AT, 1, group=GROUP)
         name = f"{system.cluster.topics.prefix}{GROUP}"
-        eventually(lambda: not read_positions(system.cluster, name) or pause(), "it is forgotten")
+        eventually(
+            lambda: not read_notes_of(system.cluster, [name])[name] or pause(), "it is forgotten"
+        )
         client.send(dialog, b"two", wait=True)
         system.records(system.cluster.topics.queue(*AT), count=2)
         with Receiver(system.cluster, *AT, name) as receiver, pytest.raises(PositionLostError):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.kafka import Cluster, TopicPartition, read_positions
+from streams.kafka import Cluster, TopicPartition, read_notes_of
 from streams.report import read_facts
 from streams.report.read import read_dialogs
 from streams.resources import topologies_dir
@@ -48,7 +48,8 @@ def begin(children: Supervisor, system: System) -> None:
 def have_received(system: System) -> bool:
     """Return whether Kafka has positions of both applications."""
     groups = [f"{system.cluster.topics.prefix}{name}" for name in APPLICATIONS]
-    return all(any(read_positions(system.cluster, group).values()) for group in groups)
+    notes = read_notes_of(system.cluster, groups).values()
+    return all(any(offset for offset, _ in found.values()) for found in notes)
 
 
 def is_over(system: System, children: Supervisor, observer: Observer) -> bool:

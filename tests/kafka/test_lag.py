@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from streams.kafka import Cluster, lag
+from streams.kafka import Cluster, Offsets, lag
 from streams.kafka.lag import read_ends
 from streams.wire import Topics
 
@@ -41,7 +41,7 @@ class Elected:
         return answers
 
 
-def read(cluster: Elected, monkeypatch: pytest.MonkeyPatch) -> lag.Offsets:
+def read(cluster: Elected, monkeypatch: pytest.MonkeyPatch) -> Offsets:
     monkeypatch.setattr(lag, "_PAUSE", 0.0)
     monkeypatch.setattr(Cluster, "admin", lambda self: cluster)
     return read_ends(Cluster("nowhere:9", Topics("t.")), ["made"])

@@ -1399,6 +1399,13 @@ MUTANTS = (
         rule=1,
     ),
     KafkaMutant(
+        "request offsets before the groups' coordinators answer",
+        "kafka/committed.py",
+        "    if named:\n        _while_coordinator_moves(",
+        "    if False:\n        _while_coordinator_moves(",
+        "kafka/test_committed.py::test_a_group_whose_coordinator_is_not_there_yet[read_notes_of]",
+    ),
+    KafkaMutant(
         "let a topic's leader acknowledge alone",
         _TOPICS,
         "    return {_IN_SYNC: str(replicas.in_sync), **_SAFE_ELECTION}\n",

@@ -64,8 +64,8 @@ class Estate:
     def noted(self) -> bool:
         """Tell whether GatewayA has passed what it holds."""
         topics = self.buyer.cluster.topics
-        notes = read_notes(self.buyer.cluster, f"{topics.prefix}forwarder.GatewayA")
-        _, note = notes[topics.txq("GatewayA"), 0]
+        group, txq = f"{topics.prefix}forwarder.GatewayA", topics.txq("GatewayA")
+        _, note = read_notes(self.buyer.cluster, group, [txq])[txq, 0]
         return note != ""
 
     def gateway(self) -> ForwarderWorker:

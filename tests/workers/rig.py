@@ -101,8 +101,10 @@ class HookedCluster(Cluster):
         return _Proxy(Cluster.producer(self, **config), self.hooks)
 
     def consumer(self, group: str, **config: Any) -> Any:
-        """Build a consumer with hooks; the last one of each group is remembered."""
-        consumer = self.consumers[group] = Cluster.consumer(self, group, **config)
+        """Build a consumer with hooks; the last member of each group is remembered."""
+        consumer = Cluster.consumer(self, group, **config)
+        if config.get("isolation_level") != "read_uncommitted":  # that one only reads offsets
+            self.consumers[group] = consumer
         return _Proxy(consumer, self.hooks)
 
 

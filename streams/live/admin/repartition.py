@@ -181,7 +181,7 @@ def _passed(cluster: Cluster, home: str) -> dict[tuple[str, int], int]:
     The state also contains the offsets, as for a worker that restores its state.
     """
     inputs, dialog = Inputs.of(cluster.topics, home), cluster.topics.dialog(home)
-    passed = dict(read_positions(cluster, _group(cluster, home)))
+    passed = dict(read_positions(cluster, _group(cluster, home), list(inputs)))
     for number in partitions_of(cluster, dialog):
         places = [(topic, number) for topic in inputs]
         if passed.keys() >= set(places):
@@ -271,7 +271,8 @@ def _demand_committed(
             continue
         if not application or application in ignored:  # every Kafka group has a name
             continue
-        passed = read_positions(cluster, application).get((topic, source.partition), 0)
+        read = read_positions(cluster, application, [topic])
+        passed = read.get((topic, source.partition), 0)
         if passed <= last_offset:
             raise SurroundingsError(
                 f"The agents of {clipped(application)} have not committed record {last_offset} of "

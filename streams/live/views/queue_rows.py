@@ -77,7 +77,7 @@ def queues_named(asked: Asked, text: str) -> Iterator[tuple[Instance, Database, 
 def _left(cluster: Cluster, topic: str, group: str | None) -> Iterator[Message]:
     """Yield the records that a reading group has not received; without a group, all records."""
     partitions_of(cluster, topic)  # the error explains how to create a missing topic
-    notes = read_notes(cluster, group) if group else {}
+    notes = read_notes(cluster, group, [topic]) if group else {}
     received = {place: Progress.decode(at, note) for place, (at, note) in notes.items()}
     for message in read_all(cluster, topic):
         place = topic, message.partition() or 0

@@ -115,7 +115,7 @@ def _last_heartbeats(cluster: Cluster) -> dict[str, tuple[int, float]]:
 def _ahead(cluster: Cluster, topic: str, group: str) -> Iterator[Message]:
     """Yield the records of a topic that a forwarder has not read or that it buffers."""
     partitions_of(cluster, topic)  # the error explains how to create a missing topic
-    notes = read_notes(cluster, group)
+    notes = read_notes(cluster, group, [topic])
     held = {place: spans_in(note) for place, (_, note) in notes.items()}
     for message in read_all(cluster, topic):
         place, offset = (topic, message.partition() or 0), message.offset() or 0

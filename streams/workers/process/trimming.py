@@ -102,7 +102,6 @@ class Trimming:
             topic = self._cluster.topics.queue(home, database, queue)
             numbers, count = owned.get((instance, home)), catalog.partitions[instance]
             if numbers:
-                passed = read_positions(self._cluster, group).items()
-                mine = (p for p in passed if p[0][0] == topic and p[0][1] % count in numbers)
-                found |= dict(mine)
+                passed = read_positions(self._cluster, group, [topic]).items()
+                found |= {place: at for place, at in passed if place[1] % count in numbers}
         return found
