@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -28,6 +29,7 @@ from streams.wire.records import conversation_of
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BROKEN = (MalformedError, ValueError, KeyError, TypeError, OverflowError)
 MALFORMED = "malformed"
+_ANY = uuid.UUID(int=0)
 
 
 class Look(NamedTuple):
@@ -160,6 +162,7 @@ def _frame(record: FrameRecord, bare: Look) -> Look:
         contract=parties.contract,
     )
     if isinstance(record, AckRecord) or not record.is_message:
+        record.ack(_ANY)  # a body without its sb-message is no acknowledgement
         return found
     header = record.header
     sequenced = not header.is_a(Flag.UNSEQUENCED) and header.fragment == 0

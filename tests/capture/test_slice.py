@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,19 @@ from streams.capture.choose import Choice, choose
 from streams.capture.edit import Edit, Editor
 from streams.capture.look import Look, look, raw
 from streams.capture.mask import rule_of
+from streams.protocol import Ack, Header, Journey, Parties, Status
 from streams.protocol.frames import Command, CommandKind
 from streams.wire import Topics, decode_event, decode_parties, encode_event
+from streams.wire.acknowledgements import encode_ack, encode_status
 from streams.wire.describe import describe
-from streams.wire.records import ROUTE, header_of, read_command
-from tests.capture.commands import begin, records, send
+from streams.wire.records import (
+    CONVERSATION,
+    ROUTE,
+    header_of,
+    message_record,
+    read_command,
+)
+from tests.capture.commands import begin, capture, records, send
 from tests.command import hopline
 
 TOPICS = Topics()
@@ -163,6 +172,72 @@ def test_state_is_left_out_where_it_would_reveal_masked_data() -> None:
     changed, editor = edited([state, other], Edit(remove=frozenset({"*"})))
     assert changed == []
     assert editor.done.left_out == {"dialog": 1, "other": 1}
+
+
+PARTIES = Parties("TargetService", None, "InitiatorService", "DatabaseA", "DEFAULT", True)
+HEADER = Header(uuid.UUID(int=9), "Order", 0, 1_790_000_000_000, 1_790_000_000_001)
+DAMAGE = b"\xc3\x01Ada"
+STATUS = encode_status(Status(uuid.UUID(int=1), "Ada", True, 9770, 0, 1, "Service"))
+
+
+def frame(topic: str = "out.A", value: bytes = b"Ada", **changes: bytes | None) -> Record:
+    """Return a frame with changed headers; a header that is ``None`` is left out."""
+    key, _, headers = message_record(uuid.UUID(int=1), PARTIES, HEADER, Journey(16, 1, 0, 1), b"")
+    headers.append((CONVERSATION, uuid.UUID(int=1).bytes))
+    values = [(name, changes.get(name[3:], raw)) for name, raw in headers]
+    kept = tuple((name, raw) for name, raw in values if raw is not None)
+    [record] = records([send(1)])
+    return replace(record, topic=f"ssb.{topic}", key=key, headers=kept, value=value)
+
+
+DAMAGED = {
+    "damaged sb-message": frame(message=DAMAGE),
+    "damaged sb-route": frame(route=DAMAGE),
+    "empty sb-message": frame(message=b""),
+    "no sb-message": frame(message=None),
+    "no sb-route": frame(route=None),
+    "in, no sb-message": frame("in.A", message=None),
+    "txq, damaged sb-message": frame("txq.A", message=DAMAGE),
+    "ack, with sb-message": frame("ack.A"),
+    "ack, a status with a route": frame("ack.A", STATUS, message=None),
+    "queue, no sb-message": frame("queue.A.DatabaseA.Q", message=None),
+    "queue, damaged sb-conversation": frame("queue.A.DatabaseA.Q", conversation=b"Ada"),
+}
+EDITS = {
+    "mask": Edit(masks=(rule_of("~.+"),)),
+    "remove": Edit(remove=frozenset({"*"})),
+}
+
+
+@pytest.mark.parametrize("how", EDITS)
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_malformed_record_is_left_out_where_bodies_change(damage: str, how: str) -> None:
+    """It has no type that a rule applies to, so its body would remain unmasked."""
+    whole = frame()
+    changed, editor = edited([DAMAGED[damage], whole], EDITS[how])
+    assert editor.done.left_out == {"malformed": 1}
+    assert [record.headers for record in changed] == [whole.headers]
+    assert b"Ada" not in dump(changed[0])
+    assert b"Ada" in dump(DAMAGED[damage]), "without an edit it would be there"
+
+
+def test_an_acknowledgement_is_no_malformed_record() -> None:
+    for topic in ("out.A", "txq.A", "in.A", "ack.A"):
+        sound = frame(topic, encode_ack(Ack(3, 2)), message=None)
+        assert edited([sound], EDITS["mask"])[0] == [sound]
+
+
+@pytest.mark.parametrize("words", [("--mask", "~.+"), ("--remove-body", "*")])
+def test_the_command_leaves_malformed_records_out(tmp_path: Path, words: tuple[str, ...]) -> None:
+    whole = capture(tmp_path / "whole.avro", [*DAMAGED.values(), frame()])
+    output = tmp_path / "s.avro"
+    code, out, err = hopline(
+        "capture", "slice", whole, *words, "--output", output, "--format", "json"
+    )
+    assert (code, err) == (0, "")
+    assert json.loads(out)["left_out"] == {"malformed": len(DAMAGED)}
+    [left] = CaptureReader(output)
+    assert b"Ada" not in dump(left)
 
 
 def test_foreign_headers_go_and_ours_stay() -> None:

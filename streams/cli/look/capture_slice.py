@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import click
@@ -188,7 +188,8 @@ def _show(output: Path, counts: Counts, done: Done, lost: int | None, format_: s
     size = output.stat().st_size
     if format_ == "json":
         result = {"file": str(output), "size": size, "records": counts.records, "lost": lost}
-        click.echo(json.dumps(result | asdict(done)))
+        # asdict() would build each Counter from pairs, and so count the pairs
+        click.echo(json.dumps(result | {one.name: getattr(done, one.name) for one in fields(done)}))
         return
     click.echo(f"{output}: {counted(counts.records, 'record')}, {size / 1e6:.1f} MB")
     for line in _done(done):
