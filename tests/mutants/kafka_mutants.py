@@ -1626,4 +1626,25 @@ MUTANTS = (
         "workers/test_idle_week.py",
         rule=4,
     ),
+    KafkaMutant(
+        "keep malformed records where bodies are masked",
+        "capture/edit.py",
+        'seen.what in (MALFORMED, "status")',
+        'seen.what == "status"',
+        "capture/test_slice.py::test_a_malformed_record_is_left_out_where_bodies_change",
+    ),
+    KafkaMutant(
+        "take a message without its header for an acknowledgement",
+        "capture/look.py",
+        "        record.ack(_ANY)  # a body without its sb-message is no acknowledgement\n",
+        "",
+        "capture/test_slice.py::test_a_malformed_record_is_left_out_where_bodies_change",
+    ),
+    KafkaMutant(
+        "take a key in any form",
+        "wire/records.py",
+        "            if key_of(found) == raw:\n",
+        "            if True:\n",
+        "wire/test_codecs.py::test_a_key_that_is_no_conversation_id",
+    ),
 )

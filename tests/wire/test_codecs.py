@@ -350,9 +350,39 @@ def test_queue_record(
     assert r.read_queued(value, headers).conversation == conversation
 
 
-@pytest.mark.parametrize("key", [None, b"", b"x", b"\xff" * 36, b"0" * 31])
-def test_a_key_that_is_no_conversation_id(key: bytes | None) -> None:
-    """The conversation id must not be null (11271)."""
+TEXT = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
+HEX = TEXT.replace("-", "")
+OTHER_FORMS = [
+    TEXT.upper(),
+    TEXT.replace("f", "F"),
+    f"{{{TEXT}}}",
+    HEX,
+    f"urn:uuid:{TEXT}",
+    # of 36 characters, like an id
+    f"{TEXT[:-1]} ",
+    f"urn:{HEX}",
+    f"{{{{{HEX}}}}}",
+    f"----{HEX}",
+    f"{HEX[:4]}-{HEX[4:12]}-{HEX[12:16]}-{HEX[16:20]}-{HEX[20:]}",
+    TEXT.replace("0a1b", "0_1b"),
+]
+"""Keys that ``uuid.UUID`` reads, and that Kafka would put into other partitions."""
+
+
+@pytest.mark.parametrize("key", OTHER_FORMS)
+def test_other_forms_of_a_key_are_ids_for_python(key: str) -> None:
+    assert str(uuid.UUID(key)) != key
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        None, b"", b"x", b"\xff" * 36, b"0" * 31, TEXT.replace("0", "\u0660"),
+        f"{TEXT} ", f"{TEXT}\n".encode(), *OTHER_FORMS, *map(str.encode, OTHER_FORMS),
+    ],
+)  # fmt: skip
+def test_a_key_that_is_no_conversation_id(key: bytes | str | None) -> None:
+    """The conversation id must not be null (11271), and has one form only."""
     with pytest.raises(MalformedError, match="11271") as reported:
         r.conversation_of(key)
     assert reported.value.number == 11271
