@@ -70,6 +70,22 @@ PURE_MODULES = {
 DECIDING = ("node", "services", "topology", "analysis")
 OUTSIDE = {"asyncio", "logging", "random", "secrets", "socket", "subprocess", "threading", "time"}
 """What is no business of a package that decides: it is given time, chance and identity."""
+XML_READER = PACKAGE / "xml_reader.py"
+XML_LIBRARIES = {"xml", "pyexpat", "defusedxml", "lxml", "xmltodict"}
+XML_WITHOUT_PARSER = {"xml.etree", "xml.etree.ElementTree", "xml.sax.saxutils"}
+"""What has functions without a parser, such as ``Element`` and ``escape``."""
+PARSES_XML = {
+    "fromstring",
+    "fromstringlist",
+    "iterparse",
+    "parse",
+    "TreeBuilder",
+    "XML",
+    "XMLID",
+    "XMLParser",
+    "XMLPullParser",
+}
+"""What parses XML in ``ElementTree``; the rest of it builds and writes trees."""
 IDENTITY = {"uuid1", "uuid4", "uuid6", "uuid7", "uuid8", "getnode"}
 
 
@@ -144,6 +160,23 @@ def test_what_decides_takes_no_time_no_chance_and_no_identity(path: Path) -> Non
     assert not set(imports(path)) & OUTSIDE
     assert not names(path) & {*IDENTITY, "utcnow", "today"}
     assert "datetime.now(" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in modules(PACKAGE) if path != XML_READER],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_one_module_parses_xml(path: Path) -> None:
+    """Other parsers follow chains of entities, until the process ends (CVE-2024-8176)."""
+    found = [name for name in imports(path) if name.partition(".")[0] in XML_LIBRARIES]
+    assert set(found) <= XML_WITHOUT_PARSER, f"streams/xml_reader.py parses XML: {found}"
+    assert not (found and names(path) & PARSES_XML), "streams/xml_reader.py parses XML"
+
+
+def test_the_module_that_parses_xml_is_found() -> None:
+    assert {"xml.parsers", "xml.etree"} <= set(imports(XML_READER))
+    assert names(XML_READER) & PARSES_XML == {"fromstring", "XMLParser"}
 
 
 def arrows(package: Path) -> dict[str, set[str]]:

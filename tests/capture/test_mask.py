@@ -5,14 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streams.capture import CaptureReader
 from streams.capture.mask import ALL, rule_of, shape
 from streams.errors import UsageError
+from tests.capture.commands import capture, records, send
+from tests.test_xml_reader import entity_chain
 
 MASKED = b'<Order id="17"><Customer vip="xxx">Xxx <b>X.</b> 0</Customer><Sum>9</Sum></Order>'
 ORDER = b'<Order id="17"><Customer vip="yes">Ada <b>K.</b> 4</Customer><Sum>9</Sum></Order>'
@@ -134,6 +140,21 @@ def test_deep_nesting_is_masked_or_refused(depth: int) -> None:
     ):
         with contextlib.suppress(ValueError):
             assert rule_of(rule).apply(body.encode()).found
+
+
+def test_a_chain_of_entities_is_removed(tmp_path: Path) -> None:
+    """A parser that follows it ends its process with a segmentation fault (CVE-2024-8176)."""
+    chain, output = entity_chain(100_000), tmp_path / "s.avro"
+    whole = capture(
+        tmp_path / "c.avro", records([send(1, body=chain), send(1, body=b"<a>Ada</a>")])
+    )
+    command = [sys.executable, "-m", "streams", "capture", "slice", whole, "--mask", "//a"]
+    command += ["--output", output, "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    assert (answer["unreadable"], answer["masked"]) == (1, 1)
+    assert [record.value for record in CaptureReader(output)] == [None, b"<a>Xxx</a>"]
 
 
 @given(st.text())

@@ -1647,4 +1647,18 @@ MUTANTS = (
         "            if True:\n",
         "wire/test_codecs.py::test_a_key_that_is_no_conversation_id",
     ),
+    KafkaMutant(
+        "mask XML without the bounds of the reader",
+        "capture/mask.py",
+        "from streams.xml_reader import read_xml\n",
+        "from xml.etree.ElementTree import fromstring as read_xml\n",
+        "capture/test_mask.py::test_a_chain_of_entities_is_removed",
+    ),
+    KafkaMutant(
+        "read events without the bounds of the reader",
+        "capture/foreign/xevents.py",
+        "from streams.xml_reader import read_xml\n",
+        "from xml.etree.ElementTree import fromstring as read_xml\n",
+        "capture/foreign/test_damage.py::test_a_chain_of_entities_is_counted",
+    ),
 )

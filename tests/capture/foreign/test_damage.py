@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +24,7 @@ from tests.capture.foreign import samples
 from tests.capture.foreign.reading import commands, events, imported
 from tests.capture.foreign.test_trace import ROWS, profiler_xml
 from tests.capture.foreign.test_views import SENDER, queued, unsent
+from tests.test_xml_reader import entity_chain
 
 
 def table(rows: list[dict[str, object]]) -> bytes:
@@ -130,3 +133,29 @@ def test_a_file_of_beginnings_is_read_once(tmp_path: Path, beginning: str) -> No
     path.write_text("<events>" + beginning * 200_000)
     _, report = imported(tmp_path, path)
     assert report.left["an unterminated event"].count == 200_000
+
+
+@pytest.mark.parametrize(
+    ("form", "why"),
+    [
+        ("xml", "undefined entity"),  # an event is read without what is before it
+        ("csv", "a document type is not allowed"),
+        ("json", "a document type is not allowed"),
+    ],
+)
+def test_a_chain_of_entities_is_counted(tmp_path: Path, form: str, why: str) -> None:
+    """A parser that follows it ends its process with a segmentation fault (CVE-2024-8176)."""
+    chain = entity_chain(100_000, root="event").decode()
+    cells = [EVENTS[0], chain, EVENTS[1]]
+    rows: list[dict[str, object]] = [{"event_data": cell} for cell in cells]
+    forms = {"xml": "".join(cells).encode(), "csv": table(rows), "json": json.dumps(rows).encode()}
+    path = tmp_path / f"x.{form}"
+    path.write_bytes(forms[form])
+    command = [sys.executable, "-m", "streams", "capture", "import", path]
+    command += ["--output", tmp_path / "x.avro", "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    answer = json.loads(done.stdout)
+    assert answer["rows"] == {"broker_conversation": 2}, "its neighbours are read"
+    left = {one["kind"]: one["count"] for one in answer["left"]}
+    assert left[f"an event that is not valid XML: {why}"] == 1
