@@ -5,12 +5,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from itertools import takewhile
 from operator import attrgetter
 
 from streams.protocol.chunk import CHUNK, Chunk, Stored
-from streams.protocol.frames import Fragment, Parties, following
+from streams.protocol.frames import Fragment, Parties, following, parties_of
 from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
@@ -97,7 +96,7 @@ class Dialog:
     @property
     def parties(self) -> Parties:
         """Return the ``sb-route`` of everything that this side sends."""
-        return _parties(*_who(self))
+        return parties_of(_who(self))
 
     @property
     def receive_sequence(self) -> int:
@@ -292,7 +291,6 @@ class Dialog:
         return done
 
 
-_parties = lru_cache(16_384)(Parties)
 _who = attrgetter(
     "far_service", "far_broker", "service", "broker_id", "contract", "is_initiator", "locked"
 )

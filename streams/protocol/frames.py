@@ -12,7 +12,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from enum import Enum, IntFlag
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from streams.protocol.cause import Cause
 
@@ -41,7 +42,7 @@ class Flag(IntFlag):
 _UNSEQUENCED = int(Flag.UNSEQUENCED)
 _REQUEST_IDS = uuid.UUID("c0a7a0f9-9d0e-5f3a-8a3c-1b6f0a9b7d52")
 _SHORT_PATH, _SHORT_NAMES = 32, 1_024
-"""Limits of a cacheable path: visits (twice the hop limit), and characters of instance names."""
+"""Limits of what is cached: visits of a path (twice the hop limit), and characters of names."""
 
 
 class Parties(NamedTuple):
@@ -54,6 +55,17 @@ class Parties(NamedTuple):
     contract: str
     from_initiator: bool
     locked: bool = False
+
+
+def parties_of(fields: tuple[Any, ...]) -> Parties:
+    """Return parties from their fields in order; they are cached if their names are short."""
+    to_service, to_broker, from_service, from_broker, contract, *_ = fields
+    names = len(to_service) + len(from_service) + len(from_broker) + len(contract)
+    is_short = names + len(to_broker or "") <= _SHORT_NAMES
+    return (_cached_parties if is_short else Parties)(*fields)
+
+
+_cached_parties = lru_cache(16_384)(Parties)
 
 
 class Header(NamedTuple):

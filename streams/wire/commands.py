@@ -37,24 +37,31 @@ _kind: _Fields = itemgetter(slice(_field("kind"), _field("issued_at")))
 _said: _Fields = itemgetter(slice(_field("reply_to"), _field("body")))
 _rest: _Fields = itemgetter(slice(_field("related"), _field("cause")))
 
+_TEXTS = (
+    "database", "reply_to", "from_service", "to_service", "to_broker", "contract", "type",
+    "error_text",
+)  # fmt: skip
+_texts: Callable[[Command], tuple[str | None, ...]] = itemgetter(*map(_field, _TEXTS))
+
 _ISSUED = COMMAND.names.index("issued_at")
-_pack_kind = lru_cache(_REMEMBERED)(COMMAND.packer(1, _ISSUED))
+_pack_kind = COMMAND.packer(1, _ISSUED)
+_pack_short_kind = lru_cache(_REMEMBERED)(_pack_kind)
 _pack_said = COMMAND.packer(_ISSUED + 1)
 
 
 def encode_command(command: Command) -> bytes:
     """Encode ``sb-command``; the record's value is the body, its key the conversation id."""
     kind, database, from_initiator = _kind(command)
+    is_short = not command.also and len("".join(filter(None, _texts(command)))) <= _SHORT
     return b"%b%b%b%b%b" % (
         COMMAND.prefix,
         command.command_id.bytes,
-        _pack_kind((kind.value, database, from_initiator)),
+        (_pack_short_kind if is_short else _pack_kind)((kind.value, database, from_initiator)),
         pack_long(command.issued_at),
-        _pack_repeated(_said(command), _rest(command)),
+        (_pack_short_repeated if is_short else _pack_repeated)(_said(command), _rest(command)),
     )
 
 
-@lru_cache(_REMEMBERED)
 def _pack_repeated(said: tuple[Any, ...], rest: tuple[Any, ...]) -> bytes:
     """Encode the constant part of a statement, which most statements of an application share."""
     *names, lifetime, group, type_, error_code, error_text, cleanup = said
@@ -73,6 +80,9 @@ def _pack_repeated(said: tuple[Any, ...], rest: tuple[Any, ...]) -> bytes:
             cleanup,
         )
     )
+
+
+_pack_short_repeated = lru_cache(_REMEMBERED)(_pack_repeated)
 
 
 def encode_cause(cause: Cause) -> bytes:

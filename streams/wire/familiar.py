@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from streams.protocol import Dialog
+from streams.wire.bounds import SHORT
 from streams.wire.single_object import PREFIX_LENGTH, Codec, read_long
 
 PATTERNS = 2_000
@@ -64,7 +65,7 @@ class Familiar:
         return made
 
     def _learn(self, raw: bytes, dialog: Dialog) -> None:
-        if dialog.held or dialog.partial or dialog.parked:
+        if len(raw) > SHORT or dialog.held or dialog.partial or dialog.parked:
             return  # positions never repeat, and a window of them takes 200 kB
         ids = b"".join(_TEXT + str(guid).encode() for guid in (dialog.group, dialog.handle))
         at = raw.find(ids)

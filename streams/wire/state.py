@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from streams.protocol import Chunk, Dialog, Request, Seen, SeenStatement, State
+from streams.wire.bounds import SHORT
 from streams.wire.familiar import Familiar
 from streams.wire.single_object import Codec, MalformedError, Record
 
@@ -68,13 +69,15 @@ _pack_rest = lru_cache(4096)(DIALOG.packer(_PARKED))
 _STATE, _GROUP = DIALOG.names.index("state"), DIALOG.names.index("group")
 
 
-@lru_cache(4096)
 def _pack_who(who: tuple[Any, ...]) -> bytes:
     """Return the bytes of a dialog's identity, which never change while its state exists."""
     values = list(who)
     values[_STATE] = values[_STATE].name
     values[_GROUP : _GROUP + 2] = map(str, values[_GROUP : _GROUP + 2])
     return DIALOG.prefix + _pack_named(values)
+
+
+_pack_short_who = lru_cache(4096)(_pack_who)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,9 @@ def encode_dialog(dialog: Dialog) -> bytes:
         dialog.partial,
         dialog.parked,
     )
-    return b"%b%b%b" % (_pack_who(_who(dialog)), _pack_numbers(numbers), _pack_rest(_rest(dialog)))
+    names = len(dialog.far_service) + len(dialog.far_broker or "") + len(dialog.contract)
+    who = (_pack_short_who if names <= SHORT else _pack_who)(_who(dialog))
+    return b"%b%b%b" % (who, _pack_numbers(numbers), _pack_rest(_rest(dialog)))
 
 
 def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:

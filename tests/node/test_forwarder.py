@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 import uuid
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -22,7 +23,7 @@ from streams.wire import (
     decode_journey,
     decode_parties,
 )
-from streams.wire.records import HOP, MESSAGE, ROUTE, ack_record, header_of, message_record
+from streams.wire.records import HOP, MESSAGE, ROUTE, ack_record, header_of, key_of, message_record
 
 from .evidence import shows
 from .harness import START, conversation, topology
@@ -450,6 +451,27 @@ def test_what_a_plan_takes_is_counted_in_full() -> None:
         tracemalloc.stop()
     assert len(home._plans) > count
     assert taken / count < PLAN_BYTES + 2 * len(frames[0].route)
+
+
+@pytest.mark.parametrize("to", ["One", "Nobody"])
+def test_of_a_large_key_nothing_is_remembered(to: str) -> None:
+    """Copies that all go one way pass with any key; an event about a drop names the dialog."""
+    home, sent = forwarder("Home"), frame(to)
+    home.handle(sent, START)
+
+    def handle(n: int) -> None:
+        large = replace(sent, key=key_of(conversation(n)) + b"-" * 900_000)
+        with nullcontext() if to == "One" else pytest.raises(MalformedError, match="11271"):
+            home.handle(large, START)
+
+    tracemalloc.start()
+    try:
+        for n in range(600):
+            handle(n)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 1_000_000
 
 
 # --- what is told --------------------------------------------------------------------------------

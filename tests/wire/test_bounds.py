@@ -6,6 +6,7 @@ import gc
 import tracemalloc
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from streams.errors import EventKind
 from streams.node import event
 from streams.protocol import Ack, Claim, Command, CommandKind, Header, Journey, Parties
+from streams.routing import broker_key
 from streams.times import LATEST
 from streams.wire import (
     MalformedError,
@@ -46,14 +48,20 @@ from streams.wire.records import (
     MOVED,
     ORIGIN,
     ROUTE,
+    conversation_of,
     demand_size,
+    key_of,
     moved_headers,
 )
 from streams.wire.shift import shifted
+from streams.wire.state import encode_dialog, unpack_dialog
 from streams.wire.visits import count_visits
+from tests.protocol import build
 
 PLAIN = Header(uuid.UUID(int=1), "DEFAULT", 0, 1_790_000_000_000, 1_790_000_000_001)
 PARTIES = Parties("Target", "B", "Initiator", "A", "DEFAULT", True)
+DIALOG = build.initiator().dialog
+NAME = "x" * (LONGEST - 10)
 BEGIN = Command(uuid.UUID(int=2), uuid.UUID(int=3), CommandKind.BEGIN, "A")
 
 
@@ -139,12 +147,12 @@ def test_an_event_is_told_whatever_it_tells_of(
         assert found[name][:900] == (text * times).encode("utf-8", "replace").decode()[:900]
 
 
-def remembered(made: Callable[[int], object]) -> int:
-    """Return how many bytes are kept of what was made fifty times, all of it different."""
+def remembered(made: Callable[[int], object], times: int = 50) -> int:
+    """Return how many bytes are kept of what was made so many times, all of it different."""
     gc.collect()
     tracemalloc.start()
     try:
-        for number in range(50):
+        for number in range(times):
             made(number)
         gc.collect()
         return tracemalloc.get_traced_memory()[0]
@@ -163,6 +171,68 @@ def test_of_what_is_large_nothing_is_remembered() -> None:
     assert remembered(lambda n: shifted([("sb-hop", raw[n])], 5)) < 200_000
     assert remembered(lambda n: Hop(raw[n]).edited("A", 1, b"", spend=False)) < 200_000
     assert remembered(lambda n: encode_parties(large[n])) < 200_000
+
+
+@pytest.mark.long
+def test_of_what_is_large_nothing_is_remembered_when_it_is_read() -> None:
+    """Each value is within the bounds; a cache of thousands of them would take a gigabyte."""
+    path = (("x" * 240, 0),) * MOST_VISITS
+    journeys = [encode_journey(Journey(16, 1, 100, number, 0, path)) for number in range(50)]
+    parties = [encode_parties(PARTIES._replace(from_service=f"{NAME}{n}")) for n in range(50)]
+    begin = BEGIN._replace(issued_at=1_790_000_000_000)
+    said = [encode_command(begin._replace(reply_to=f"{NAME}{n}")) for n in range(50)]
+    where = [encode_command(begin._replace(database=f"{NAME}{n}")) for n in range(50)]
+    assert remembered(lambda n: decode_journey(journeys[n])) < 200_000
+    assert remembered(lambda n: decode_parties(parties[n])) < 200_000
+    for raw in (said, where):
+        assert (
+            remembered(lambda n, raw=raw: decode_command(raw[n], BEGIN.conversation, None, 0))
+            < 200_000
+        )  # type: ignore[misc]
+    assert remembered(lambda n: broker_key(f"{NAME}{n}")) < 200_000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("field", ["database", "reply_to", "to_service", "error_text"])
+def test_of_a_large_statement_nothing_is_remembered(field: str) -> None:
+    large = [BEGIN._replace(**{field: f"{number}{NAME}"}) for number in range(50)]
+    assert remembered(lambda n: encode_command(large[n])) < 200_000
+
+
+@pytest.mark.long
+def test_of_a_statement_on_many_dialogs_nothing_is_remembered() -> None:
+    """A SEND on a thousand of them takes 40 kB, and a client's next one may name others."""
+    dialogs = tuple(uuid.UUID(int=number) for number in range(1_050))
+    encode_command(BEGIN._replace(also=dialogs))  # their ids are remembered as text
+    large = [BEGIN._replace(also=dialogs[number:]) for number in range(50)]
+    assert remembered(lambda n: encode_command(large[n])) < 200_000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("field", ["far_service", "far_broker", "contract"])
+def test_of_a_dialog_with_long_names_nothing_is_remembered(field: str) -> None:
+    """Any client that may write frames chooses them."""
+    dialogs = [replace(DIALOG, **{field: f"{NAME}{number}"}) for number in range(50)]
+    states = [encode_dialog(dialog) for dialog in dialogs]
+
+    def read(number: int) -> None:
+        dialog = unpack_dialog(states[number], DIALOG.conversation, {})
+        assert dialog.parties == dialogs[number].parties
+        encode_dialog(replace(dialog, created_at=dialog.created_at + 1))
+
+    assert remembered(read) < 200_000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", [bytes, bytes.decode])
+def test_of_a_large_key_nothing_is_remembered(form: Callable[[bytes], bytes | str]) -> None:
+    """For Python's ``UUID`` it is an id: hyphens do not count."""
+
+    def read(number: int) -> None:
+        with pytest.raises(MalformedError, match="not a conversation id"):
+            conversation_of(form(key_of(uuid.UUID(int=number)) + b"-" * 900_000))
+
+    assert remembered(read, times=600) < 1_000_000
 
 
 def test_a_journey_that_nobody_makes_is_malformed() -> None:
