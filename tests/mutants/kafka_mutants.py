@@ -1103,7 +1103,7 @@ MUTANTS = (
     KafkaMutant(
         "read a heartbeat under any key",
         _HEARTBEATS,
-        "        if name.encode() != record.key:\n",
+        "        if name.encode() != key:\n",
         "        if False:\n",
         "workers/test_heartbeat_bounds.py",
     ),
