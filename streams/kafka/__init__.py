@@ -44,7 +44,7 @@ from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hun
 from streams.kafka.lag import Lags, read_begins, read_ends, read_highs, read_lags
 from streams.kafka.lost_brokers import LostBrokers
 from streams.kafka.notes import closed, note_of
-from streams.kafka.patience import Patience, StuckError
+from streams.kafka.patience import Patience, StuckError, in_time
 from streams.kafka.reader import (
     next_of,
     partitions_of,
@@ -126,6 +126,7 @@ __all__ = [
     "first_since",
     "grow",
     "headers_of",
+    "in_time",
     "is_at_end",
     "is_fatal",
     "is_forbidden",

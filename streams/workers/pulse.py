@@ -7,13 +7,15 @@ machine does not look like a hung one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 HUNG = 120.0
 """Seconds without a turn after which a thread counts as hung; calls may take 30 s to time out.
 """
 
 _beats: dict[int, int] = {}
+_failures: dict[int, BaseException] = {}
 
 
 def beat() -> None:
@@ -25,6 +27,30 @@ def beat() -> None:
 def rest() -> None:
     """Stop watching this thread, because it waits for an unlimited time."""
     _beats.pop(threading.get_ident(), None)
+
+
+@contextmanager
+def closing(close: Callable[[], None]) -> Iterator[None]:
+    """Run the block, then ``close``, which may hang; the block's error is then known all the same.
+
+    Otherwise the error of a thread that cannot close its clients would never be reported.
+    """
+    here = threading.get_ident()
+    try:
+        yield
+    except BaseException as error:
+        _failures[here] = error
+        raise
+    finally:
+        try:
+            close()
+        finally:
+            _failures.pop(here, None)
+
+
+def failure_of(thread: threading.Thread) -> BaseException | None:
+    """Return the error after which a thread is closing its clients, if any."""
+    return _failures.get(thread.ident or 0)
 
 
 class Pulses:

@@ -42,6 +42,11 @@ _OUTCOMES = "workers/forwarder/outcome_writer.py"
 _RECORD_ERRORS = "workers/record_errors.py"
 _HTTP = "telemetry/http.py"
 _SLOT = "workers/slot.py"
+_THREADS = "workers/process/worker_threads.py"
+_PULSE = "workers/pulse.py"
+_HANGS = (
+    "workers/test_stopping.py::test_a_consumer_that_hangs_ends_its_process_with_the_first_failure"
+)
 _FETCHER = "kafka/fetcher.py"
 _PATIENCE = "kafka/patience.py"
 _COMMITS = "kafka/commits.py"
@@ -127,10 +132,66 @@ MUTANTS = (
     ),
     KafkaMutant(
         "wait for a worker that waits for ever",
-        "workers/process/worker_threads.py",
-        "            if control.failure is not None:\n",
-        "            if False:\n",
-        "workers/test_stopping.py",
+        _THREADS,
+        "            if control.failure is not None:\n"
+        "                self._fail(control.failure)\n"
+        "            hung = pulses",
+        "            hung = pulses",
+        "workers/test_stopping.py::test_a_call_that_never_comes_back_does_not_keep_a_process",
+    ),
+    KafkaMutant(
+        "watch no control",
+        _THREADS,
+        "Pulses([*threads, control.thread], self._hung_after)",
+        "Pulses(threads, self._hung_after)",
+        f"{_HANGS}[control-polls]",
+    ),
+    KafkaMutant(
+        "take a control that hangs for one that has ended",
+        _THREADS,
+        "        if not control.stop():\n",
+        "        if not control.stop() and False:\n",
+        f"{_HANGS}[control-closes]",
+    ),
+    KafkaMutant(
+        "close the clients of control before its failure is known",
+        "workers/control/control_thread.py",
+        "        self._attempt(lambda: self._work(clients))\n",
+        "        def work() -> None:\n"
+        "            with clients:\n"
+        "                self._work(clients)\n\n"
+        "        self._attempt(work)\n",
+        f"{_HANGS}[control-closes]",
+    ),
+    KafkaMutant(
+        "watch no forwarder that closes its clients",
+        _FORWARDER,
+        "        self._closing = True\n        # otherwise",
+        "        from streams.workers.pulse import rest\n\n"
+        "        rest()\n"
+        "        self._closing = True\n        # otherwise",
+        f"{_HANGS}[a-forwarder-closes]",
+    ),
+    KafkaMutant(
+        "forget the error after which clients are closed",
+        _PULSE,
+        "        _failures[here] = error\n        raise\n",
+        "        raise\n",
+        f"{_HANGS}[an-endpoint-worker-closes]",
+    ),
+    KafkaMutant(
+        "close a client of control without a deadline",
+        "workers/control/catch_up.py",
+        "in_time(self._consumer.close, END_WITHIN)",
+        "self._consumer.close()",
+        f"{_HANGS}[the-main-thread-closes]",
+    ),
+    KafkaMutant(
+        "wait for clients that hang at the end of a process",
+        "cli/run/worker.py",
+        "            if process.left_behind:",
+        "            if False:",
+        "workers/test_process_end.py",
     ),
     KafkaMutant(
         "go on with a client that is stuck",

@@ -173,8 +173,8 @@ def test_nothing_is_consumed_before_there_is_a_version(two: Rig) -> None:
     control = Control(two.cluster, ("A",), timeout=1)
     with pytest.raises(SurroundingsError, match="no complete version"):
         control.start()
-    control._thread.join(DEADLINE)
-    assert not control._thread.is_alive(), "it goes on to write heartbeats"
+    control.thread.join(DEADLINE)
+    assert not control.thread.is_alive(), "it goes on to write heartbeats"
 
 
 class _Refusal:

@@ -281,4 +281,4 @@ def test_who_waits_for_the_end_of_a_topic_ends_a_pause(
         lambda: control._schedule.due_in(time.monotonic()) > DEADLINE or pause(), "it is given"
     )
     control.stop()
-    assert not control._thread.is_alive()
+    assert not control.thread.is_alive()

@@ -5,19 +5,21 @@ from __future__ import annotations
 import threading
 import uuid
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from streams.errors import SurroundingsError
-from streams.kafka import deploy
+from streams.kafka import Consumer, deploy
 from streams.protocol import Command, CommandKind
 from streams.wire.records import command_record
 from streams.workers import Plan, Process
+from streams.workers.http import serving
 from streams.workers.process import trimming
 from streams.workers.pulse import Pulses, beat, rest
-from tests.running import DEADLINE
-from tests.workers.rig import Gate, Rig
+from tests.health import get
+from tests.running import DEADLINE, WorkerThread, eventually
+from tests.workers.rig import Gate, Hook, Rig, pause
 
 
 @pytest.mark.long
@@ -93,7 +95,7 @@ def test_a_call_that_never_comes_back_does_not_keep_a_process(
     if cause == "stop":
         process.stop()
     elif cause == "control":
-        monkeypatch.setattr(process._control, "_failure", SurroundingsError("Kafka is gone."))
+        monkeypatch.setattr(process._control.thread, "error", SurroundingsError("Kafka is gone."))
     gate.open()
     runner.join(DEADLINE)
     never.set()
@@ -101,6 +103,91 @@ def test_a_call_that_never_comes_back_does_not_keep_a_process(
     assert process.left_behind == ("ForwarderWorker A",)
     said = {"stop": "has not ended", "control": "Kafka is gone", "nothing": "has made no progress"}
     assert said[cause] in str(failed[0])
+
+
+class Hang(NamedTuple):
+    """A consumer's call that does not return in threads with these names, in a process of ``role``.
+
+    Before that, the call ``fails`` raises an error, if one is named; else, the process is stopped
+    if it ``stops``.
+    """
+
+    threads: tuple[str, ...]
+    call: str
+    failure: str
+    left_behind: str
+    role: str = "forwarder"
+    fails: str = ""
+    stops: bool = False
+
+    def hook(self, name: str, begun: threading.Event, never: threading.Event) -> Hook:
+        """Return what stands between the process and this method of its consumers."""
+
+        def call(method: Any, *given: Any) -> Any:
+            here = threading.current_thread().name.startswith(self.threads)
+            if begun.is_set() and here and isinstance(method.__self__, Consumer):
+                if name == self.fails:
+                    raise SurroundingsError("Kafka is gone.")
+                if name == self.call:
+                    never.wait()
+            return method(*given)
+
+        return call
+
+
+HANGS = {
+    "control-polls": Hang(("control",), "poll", "control has made no progress", "control"),
+    "control-closes": Hang(("control",), "close", "Kafka is gone", "control", fails="poll"),
+    "a-forwarder-closes": Hang(
+        ("ForwarderWorker A",), "close", "Kafka is gone", "ForwarderWorker A", fails="poll"
+    ),
+    "an-endpoint-worker-closes": Hang(
+        ("EndpointWorker A",),
+        "close",
+        "Kafka is gone",
+        "EndpointWorker A",
+        role="endpoint",
+        fails="poll",
+    ),
+    "the-main-thread-closes": Hang(
+        ("workers", "in time"), "close", "control has not ended", "control", stops=True
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("hang", HANGS.values(), ids=HANGS)
+def test_a_consumer_that_hangs_ends_its_process_with_the_first_failure(
+    two: Rig, hang: Hang
+) -> None:
+    """The process is not ready from then on, and its end does not wait for the consumer."""
+    deploy(two.cluster, two.topology)
+    begun, never = threading.Event(), threading.Event()
+    hooks = {name: hang.hook(name, begun, never) for name in ("poll", "close")}
+    leave_within = DEADLINE if hang.left_behind == "control" else 1.0
+    process = Process(
+        two._hooked(hooks),
+        Plan((hang.role,), ("A",), slot="1"),
+        timeout=DEADLINE,
+        leave_within=leave_within,
+        hung_after=10.0,
+    )
+    with serving(process, "0", 5.0) as port:
+        workers = WorkerThread(process)
+        try:
+            eventually(lambda: get(port, "/readyz") == (200, "ok\n") or pause(), "it is ready")
+            begun.set()
+            if hang.stops:
+                process.stop()
+            eventually(lambda: get(port, "/readyz")[0] == 503 or pause(), "it is not ready")
+            eventually(lambda: not workers.alive or pause(), "it ends")
+            assert get(port, "/readyz")[0] == 503
+        finally:
+            process.stop()
+            never.set()
+    assert process.left_behind == (hang.left_behind,)
+    assert hang.failure in str(process.failure)
+    assert workers.failure is process.failure
 
 
 def test_who_gets_on_slowly_does_not_hang() -> None:

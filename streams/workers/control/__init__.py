@@ -1,13 +1,14 @@
 """The parts that the workers of a process share: the catalog, heartbeats, and Kafka's time.
 
 ``control`` is the only thread that reads ``catalog`` and ``presence`` of the process's own cluster,
-with the ``consumer``. ``catalog_follower`` builds versions of the catalog, ``heartbeats`` tracks
-the names that are alive; ``catch_up`` waits until a topic is read to its end. Heartbeats are due
-according to ``heartbeat_schedule`` and written by ``heartbeat_writer``. ``remote_clusters`` manages
-the other clusters; a ``remote_watch`` reads the heartbeats of each.
+with the ``consumer``; it is a ``control_thread``. ``catalog_follower`` builds versions of the
+catalog, ``heartbeats`` tracks the names that are alive; ``catch_up`` waits until a topic is read to
+its end. Heartbeats are due according to ``heartbeat_schedule`` and written by ``heartbeat_writer``.
+``remote_clusters`` manages the other clusters; a ``remote_watch`` reads the heartbeats of each.
 """
 
 from streams.workers.control.control import Control
+from streams.workers.control.control_thread import END_WITHIN
 from streams.workers.control.remote_clusters import RemoteClusters
 
-__all__ = ["Control", "RemoteClusters"]
+__all__ = ["END_WITHIN", "Control", "RemoteClusters"]

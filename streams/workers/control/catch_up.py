@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, Consumer, watermarks
+from streams.kafka import Cluster, Consumer, StuckError, in_time, watermarks
+from streams.workers.control.control_thread import END_WITHIN
 
 
 class CatchUp:
@@ -68,10 +69,14 @@ class CatchUp:
                     "Retry when Kafka responds faster.",
                 )
 
-    def close(self) -> None:
-        """Close the client that requested the end."""
-        if self._consumer is not None:
-            self._consumer.close()
+    def close(self) -> bool:
+        """Close the client that requested the end; return whether it has closed in time."""
+        try:
+            if self._consumer is not None:
+                in_time(self._consumer.close, END_WITHIN)
+        except StuckError:
+            return False
+        return True
 
     def _end(self) -> int:
         if self._consumer is None:

@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, ConsumerHealth, KafkaError, KafkaException, Message, is_forbidden
@@ -16,10 +17,12 @@ from streams.settings import NO_CREDENTIALS, Credentials
 from streams.workers.control.catalog_follower import CatalogFollower
 from streams.workers.control.catch_up import CatchUp
 from streams.workers.control.consumer import ControlConsumer
+from streams.workers.control.control_thread import ControlThread
 from streams.workers.control.heartbeat_schedule import HeartbeatSchedule
 from streams.workers.control.heartbeat_writer import HeartbeatWriter
 from streams.workers.control.heartbeats import Heartbeats
 from streams.workers.control.remote_clusters import RemoteClusters
+from streams.workers.pulse import beat
 
 log = logging.getLogger("hopline.control")
 
@@ -54,21 +57,20 @@ class Control:
         self._clock = KafkaClock(time.time_ns() / 10**9 - time.monotonic())
         self._heartbeats = Heartbeats(next(iter(names), ""), self._replica, self._clock)
         self.remote = RemoteClusters(cluster.topics, credentials, self._clock)
-        self._failure: Exception | None = None
         self._newest: Message | None = None  # the newest of the heartbeats that were read together
         self._catalog_topic, wake = cluster.topics.catalog, self._woken.set
         self._catalog_end = CatchUp(cluster, self._catalog_topic, timeout, wake)
         self._catalog = CatalogFollower(self._catalog_end)
         self._presence_end = CatchUp(cluster, cluster.topics.presence, timeout, wake)
-        self._thread = threading.Thread(target=self._guarded, name="control", daemon=True)
+        self.thread = ControlThread(cluster, self._run, self._failed)
 
     def start(self) -> None:
         """Read the catalog to its end; without a complete version no worker may consume."""
         self._cluster.wait(self._timeout, log.warning)
-        self._thread.start()
+        self.thread.start()
         self._settled.wait(self._timeout)
         if (failure := self.failure) is not None:
-            raise failure from self._failure
+            raise failure from self.thread.error
         if not self.is_ready:
             self._stop.set()
             raise SurroundingsError(
@@ -77,21 +79,19 @@ class Control:
                 self._catalog.error or self._cluster.remedy("Run 'hopline apply TOPOLOGY' first."),
             )
 
-    def stop(self) -> None:
-        """Stop writing heartbeats and reading."""
+    def stop(self) -> bool:
+        """Stop writing heartbeats and reading; return whether no call of Kafka's client hangs."""
         self._stop.set()
         self._woken.set()
-        if self._thread.is_alive():
-            self._thread.join(5)
+        has_ended = self.thread.end()
         self.remote.stop()
-        self._catalog_end.close()
-        self._presence_end.close()
+        return all([has_ended, self._catalog_end.close(), self._presence_end.close()])
 
     @property
     def catalog(self) -> CatalogView:
         """Return the catalog's last valid version; raise the thread's error if it has failed."""
         if (failure := self.failure) is not None:
-            raise failure from self._failure
+            raise failure from self.thread.error
         view = self._catalog.view
         assert view is not None, "start() returned"
         return view
@@ -109,8 +109,8 @@ class Control:
 
     def failures(self) -> Iterator[str]:
         """Yield the reasons why the catalog is not read, or why its newest version is not used."""
-        if self._failure is not None:
-            yield f"The catalog is no longer read: {self._failure!r}."
+        if self.thread.error is not None:
+            yield f"The catalog is no longer read: {self.thread.error!r}."
         if self.error:
             yield f"The newest version of the catalog cannot be used: {self.error}."
         yield from self.remote.failures()
@@ -189,47 +189,37 @@ class Control:
     @property
     def failure(self) -> SurroundingsError | None:
         """Return the error that ended reading catalog and presence, if any."""
-        if self._failure is None or isinstance(self._failure, SurroundingsError):
-            return self._failure
-        if isinstance(self._failure, KafkaException):
-            return self._cluster.unreachable(self._failure)
-        return SurroundingsError(f"The catalog is no longer read: {self._failure!r}.")
+        return self.thread.failure
 
-    def _guarded(self) -> None:
-        try:
-            self._run()
-        except Exception as error:  # without heartbeats and catalog no worker may continue
-            known = isinstance(error, (KafkaException, SurroundingsError))
-            log.error("the control thread failed: %s", error, exc_info=not known)
-            self._failure = error
-            self._settled.set()
-            self._catalog_end.end()
-            self._presence_end.end()
+    def _failed(self) -> None:
+        """Wake the threads that wait for ``control``."""
+        self._settled.set()
+        self._catalog_end.end()
+        self._presence_end.end()
 
-    def _run(self) -> None:
+    def _run(self, clients: ExitStack) -> None:
         health = ConsumerHealth(self._cluster)
         consumer = self._consumer = ControlConsumer(self._cluster, health.report)
+        clients.callback(consumer.close)
         writer = self._writer = HeartbeatWriter(self._cluster, self._replica, self._clock)
-        try:
-            while not self._stop.is_set():
-                now = time.monotonic()
-                if not self._schedule.due_in(now):
-                    self._schedule.period = self._heartbeats.period
-                writer.take_answers(wait=self._schedule.write_due(now, self._write_heartbeat))
-                messages = consumer.take(min(0.2, self._schedule.due_in(now)))
-                now = time.monotonic()
-                for message in messages:
-                    self._take(message, now)
-                if self._catalog.begins_again():
-                    consumer.read_catalog_again()
-                at_end = self._look_for_end()
-                health.look(bool(messages), consumer.client, writer.producer)
-                if at_end:
-                    self._pause()
-        finally:
-            self._schedule.write_left(self._write_heartbeat)
-            writer.close()
-            consumer.close()
+        clients.callback(writer.close)
+        clients.callback(self._schedule.write_left, self._write_heartbeat)
+        while not self._stop.is_set():
+            beat()
+            now = time.monotonic()
+            if not self._schedule.due_in(now):
+                self._schedule.period = self._heartbeats.period
+            writer.take_answers(wait=self._schedule.write_due(now, self._write_heartbeat))
+            messages = consumer.take(min(0.2, self._schedule.due_in(now)))
+            now = time.monotonic()
+            for message in messages:
+                self._take(message, now)
+            if self._catalog.begins_again():
+                consumer.read_catalog_again()
+            at_end = self._look_for_end()
+            health.look(bool(messages), consumer.client, writer.producer)
+            if at_end:
+                self._pause()
 
     def _write_heartbeat(self, name: str, count: int) -> None:
         # A stale version would claim a role that was lost, and retract the schemas that a newer

@@ -43,7 +43,7 @@ from streams.workers.endpoint.partition import IDLE_POLL, POLL, Partition, Work
 from streams.workers.endpoint.transactions import Transactions
 from streams.workers.endpoint.tuning import Tuning
 from streams.workers.event_counts import Committed, Traffic
-from streams.workers.pulse import beat
+from streams.workers.pulse import beat, closing
 from streams.workers.slot import Slot
 
 log = logging.getLogger("hopline.endpoint")
@@ -97,13 +97,15 @@ class EndpointLoop:
     def run(self, stop: threading.Event) -> None:
         """Run dialogs until ``stop``, or until the role is lost."""
         self._assignment.subscribe(self._consumer)
-        try:
+        with closing(self._close):
             while not stop.is_set() and self._ownership.lasts:
                 self._turn()
                 self._look_after_consumer()
-        finally:
-            self._assignment.close()
-            self._consumer.close()
+
+    def _close(self) -> None:
+        self._ownership.assigned = False
+        self._assignment.close()
+        self._consumer.close()
 
     def _look_after_consumer(self) -> None:
         cmd, owned = self._assignment.inputs.cmd, self._assignment.owned

@@ -35,7 +35,7 @@ from streams.workers.control import Control
 from streams.workers.event_counts import Traffic
 from streams.workers.forwarder.processor import Processor
 from streams.workers.ownership import PairOwnership
-from streams.workers.pulse import beat, rest
+from streams.workers.pulse import beat, closing
 from streams.workers.slot import Slot
 
 log = logging.getLogger("hopline.forwarder")
@@ -105,22 +105,21 @@ class ForwarderLoop:
 
     def run(self, stop: threading.Event) -> None:
         """Forward until ``stop``, or until the role is lost; then drain: flush and commit."""
-        consumer = self._consumer
-        self._join(consumer)
-        try:
+        self._join(self._consumer)
+        with closing(self._close):
             self._turns(stop)
             self._processor.settle()
             self._commit(10.0, waits=True)
             self._local_producer.has_written(_PATIENCE)  # records that have no offset to commit
-        finally:
-            rest()
-            self.ownership.assigned = False
-            self._closing = True
-            # otherwise closing would wait for these calls, possibly forever
-            if not (self._commits.is_stuck or self._unanswered):
-                consumer.close()
-                if self._offsets is not consumer:
-                    self._offsets.close()
+
+    def _close(self) -> None:
+        self.ownership.assigned = False
+        self._closing = True
+        # otherwise closing would wait for these calls, possibly forever
+        if not (self._commits.is_stuck or self._unanswered):
+            self._consumer.close()
+            if self._offsets is not self._consumer:
+                self._offsets.close()
 
     def _follow_catalog(self) -> None:
         if self._processor.follow_catalog() and self._processor.inputs() != self._reads:

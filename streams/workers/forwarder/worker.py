@@ -12,6 +12,7 @@ from streams.workers.forwarder.loop import ForwarderLoop
 from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.processor import Lasting, Processor
 from streams.workers.ownership import PairOwnership
+from streams.workers.pulse import rest
 from streams.workers.slot import Slot
 
 
@@ -84,4 +85,7 @@ class ForwarderWorker:
         self._processor = processor
         while self.ownership.begins(stop):
             loop = self.loop(cluster, control, self.ownership, self._slot, processor, self.traffic)
-            loop.run(stop)
+            try:
+                loop.run(stop)
+            finally:
+                rest()

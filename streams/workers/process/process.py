@@ -32,9 +32,10 @@ log = logging.getLogger("hopline.process")
 class Process:
     """The workers of one process, each in a thread; ``credentials`` are for other clusters.
 
-    A process fails when a worker makes no progress for ``hung_after`` seconds. Workers that have
-    not ended ``leave_within`` seconds after the stop request are ``left_behind``; the process must
-    then be ended without waiting for them.
+    A process fails when a worker or ``control`` makes no progress for ``hung_after`` seconds.
+    Workers that have not ended ``leave_within`` seconds after the stop request are ``left_behind``,
+    and so is ``control`` if it does not end after them; the process must then be ended without
+    waiting for them.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Process:
 
     @property
     def left_behind(self) -> tuple[str, ...]:
-        """Return the workers that have not ended after the stop request."""
+        """Return the names of the threads that have not ended after the stop request."""
         return self._threads.left_behind
 
     def differences(self) -> Iterator[tuple[str, float]]:
@@ -136,6 +137,6 @@ class Process:
             log.info("%d workers for %s", len(workers), ", ".join(plan.instances))
             threads.wait(control)
         finally:
-            control.stop()
+            threads.end(control)
         if self.failure is not None:
             raise self.failure

@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from streams.errors import HoplineError, SurroundingsError
 from streams.kafka import Cluster, KafkaException
-from streams.workers.control import Control
+from streams.workers.control import END_WITHIN, Control
 from streams.workers.process.free_memory import FreeMemory
 from streams.workers.process.worker import Worker, name_of
-from streams.workers.pulse import HUNG, Pulses
+from streams.workers.pulse import HUNG, Pulses, failure_of
 from streams.workers.working import WORKING
 
 log = logging.getLogger("hopline.process")
@@ -30,8 +30,8 @@ _LOOK = 0.5
 class WorkerThreads:
     """The threads of a process, until ``stop`` is set; ``failure`` is the first error.
 
-    A worker without progress for ``hung_after`` seconds has failed. Threads that do not end
-    ``leave_within`` seconds after the request are ``left_behind``.
+    A worker or ``control`` without progress for ``hung_after`` seconds has failed. Threads that do
+    not end in time after the request are ``left_behind``: ``leave_within`` seconds for workers.
     """
 
     def __init__(
@@ -62,7 +62,8 @@ class WorkerThreads:
     def wait(self, control: Control) -> None:
         """Return when all workers have ended or are abandoned."""
         threads, asked_at = self._workers, 0.0
-        pulses, memory = Pulses(threads, self._hung_after), FreeMemory(time.monotonic())
+        pulses = Pulses([*threads, control.thread], self._hung_after)
+        memory = FreeMemory(time.monotonic())
         while alive := [thread for thread in threads if thread.is_alive()]:
             alive[0].join(_LOOK)
             memory.give_back(time.monotonic())
@@ -76,31 +77,49 @@ class WorkerThreads:
                     "Kafka's client hangs. Restart this process; another process takes over "
                     "meanwhile."
                 )
-                self._fail(SurroundingsError(why, remedy))
+                self._fail_for(hung, SurroundingsError(why, remedy))
             if not self.stop.is_set():
                 continue
             asked_at = asked_at or time.monotonic()
             if time.monotonic() - asked_at > self._leave_within:
-                self._leave_behind([thread for thread in threads if thread.is_alive()])
+                left = [thread for thread in threads if thread.is_alive()]
+                self._leave_behind(left, self._leave_within)
                 return
 
-    def _leave_behind(self, threads: list[threading.Thread]) -> None:
-        self.left_behind = tuple(thread.name for thread in threads)
-        why = f"{self.left_behind[0]} has not ended within {self._leave_within:g} s: "
-        log.error("%sit is blocked in Kafka's client and is abandoned", why)
-        self._fail(SurroundingsError(f"{why}Kafka's client is stuck."))
+    def end(self, control: Control) -> None:
+        """Stop ``control``, which the workers no longer need."""
+        if not control.stop():
+            if control.failure is not None:
+                self._fail(control.failure)
+            self._leave_behind([control.thread], END_WITHIN)
+
+    def _leave_behind(self, threads: Sequence[threading.Thread], within: float) -> None:
+        for thread in threads:
+            self.left_behind += (thread.name,)
+            why = f"{thread.name} has not ended within {within:g} s: "
+            log.error("%sit is blocked in Kafka's client and is abandoned", why)
+            self._fail_for(thread, SurroundingsError(f"{why}Kafka's client is stuck."))
+
+    def _fail_for(self, thread: threading.Thread, error: SurroundingsError) -> None:
+        """Fail with the error that a thread cannot report because it hangs; else with ``error``."""
+        cause = failure_of(thread)
+        self._fail(error if cause is None else self._described(cause, thread.name))
 
     def _run(self, run: Callable[[threading.Event], None], name: str) -> None:
         try:
             run(self.stop)
         except BaseException as error:  # an error that ends the thread ends the process
-            if isinstance(error, KafkaException):
-                log.debug("%s failed", name, exc_info=True)
-                error = self._cluster.unreachable(error)
-            elif not isinstance(error, HoplineError):
-                log.exception("%s failed", name)
-                error = SurroundingsError(f"{name}: {error}")
-            self._fail(error)
+            self._fail(self._described(error, name))
+
+    def _described(self, error: BaseException, name: str) -> HoplineError:
+        """Return the error of a thread for users; log its traceback if it has an unusual cause."""
+        if isinstance(error, HoplineError):
+            return error
+        if isinstance(error, KafkaException):
+            log.debug("%s failed", name, exc_info=error)
+            return self._cluster.unreachable(error)
+        log.error("%s failed", name, exc_info=error)
+        return SurroundingsError(f"{name}: {error}")
 
     def _fail(self, error: BaseException) -> None:
         """Stop all threads; the process reports the first failure."""
