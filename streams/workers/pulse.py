@@ -1,4 +1,4 @@
-"""Detect hanging worker threads by counting their turns.
+"""Detect hanging threads by counting their turns.
 
 A call of Kafka's client may never return. Turns are counted, not timed, so a suspended process or
 machine does not look like a hung one.
@@ -54,20 +54,20 @@ def failure_of(thread: threading.Thread) -> BaseException | None:
 
 
 class Pulses:
-    """The pulses of threads, as seen by a periodic observer."""
+    """The pulses of the threads that ``threads`` returns, as seen by a periodic observer."""
 
-    def __init__(self, threads: Iterable[threading.Thread], hung_after: float = HUNG) -> None:
-        self._seen: dict[threading.Thread, tuple[int | None, float]] = dict.fromkeys(
-            threads, (None, 0.0)
-        )
-        self._hung_after = hung_after
+    def __init__(
+        self, threads: Callable[[], Iterable[threading.Thread]], hung_after: float = HUNG
+    ) -> None:
+        self._threads, self._hung_after = threads, hung_after
+        self._seen: dict[threading.Thread, tuple[int | None, float]] = {}
 
     def hung(self, since: float) -> threading.Thread | None:
         """Return a hanging thread, if any; the last check was ``since`` seconds ago."""
-        for thread, (before, silent) in self._seen.items():
+        seen_before, self._seen = self._seen, {}
+        for thread in self._threads():
+            before, silent = seen_before.get(thread, (None, 0.0))
             beats = _beats.get(thread.ident or 0) if thread.is_alive() else None
             silent = silent + since if beats is not None and beats == before else 0.0
             self._seen[thread] = beats, silent
-            if silent > self._hung_after:
-                return thread
-        return None
+        return next((t for t, (_, s) in self._seen.items() if s > self._hung_after), None)

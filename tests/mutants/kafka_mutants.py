@@ -142,9 +142,23 @@ MUTANTS = (
     KafkaMutant(
         "watch no control",
         _THREADS,
-        "Pulses([*threads, control.thread], self._hung_after)",
-        "Pulses(threads, self._hung_after)",
+        "[*threads, *self._helpers, *control.threads()]",
+        "[*threads, *self._helpers, *control.remote.threads()]",
         f"{_HANGS}[control-polls]",
+    ),
+    KafkaMutant(
+        "watch no helper thread",
+        _THREADS,
+        "[*threads, *self._helpers, *control.threads()]",
+        "[*threads, control.thread]",
+        "workers/test_stopping.py::test_a_helper_thread_that_hangs_ends_its_process[Trimming]",
+    ),
+    KafkaMutant(
+        "watch no thread for another cluster",
+        "workers/control/remote_watch.py",
+        "                beat()\n",
+        "",
+        "workers/test_stopping.py::test_a_helper_thread_that_hangs_ends_its_process[remote-there]",
     ),
     KafkaMutant(
         "take a control that hangs for one that has ended",

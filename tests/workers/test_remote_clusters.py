@@ -90,7 +90,7 @@ def test_a_batch_without_end_is_skipped_and_reported(
         assert max(read) < remote_watch._RECEIVED
         [line] = [r.getMessage() for r in caplog.records if "is skipped" in r.getMessage()]
         assert line.startswith(f"the cluster there: a batch in {there.topics.presence} has more ")
-        assert watch._thread.is_alive()
+        assert watch.thread.is_alive()
     finally:
         watch.stop()
 
@@ -127,7 +127,7 @@ def test_a_heartbeat_that_cannot_be_read_ends_nothing(
         assert watch.presence._count["B"][0] == "r"
         assert "is skipped: sb-ingress: 20,004 bytes, at most 16,384" in caplog.text
         assert "content of the record" not in caplog.text
-        assert watch._thread.is_alive()
+        assert watch.thread.is_alive()
     finally:
         watch.stop()
 

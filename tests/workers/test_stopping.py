@@ -14,6 +14,7 @@ from streams.kafka import Consumer, deploy
 from streams.protocol import Command, CommandKind
 from streams.wire.records import command_record
 from streams.workers import Plan, Process
+from streams.workers.control.remote_watch import RemoteWatch
 from streams.workers.http import serving
 from streams.workers.process import trimming
 from streams.workers.pulse import Pulses, beat, rest
@@ -190,6 +191,37 @@ def test_a_consumer_that_hangs_ends_its_process_with_the_first_failure(
     assert workers.failure is process.failure
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("helper", ["Trimming", "remote-there"])
+def test_a_helper_thread_that_hangs_ends_its_process(
+    two: Rig, monkeypatch: pytest.MonkeyPatch, helper: str
+) -> None:
+    """Otherwise topics would grow without bound, or messages for a cluster would wait forever."""
+    deploy(two.cluster, two.topology)
+    begun, never = threading.Event(), threading.Event()
+    if helper == "Trimming":
+        monkeypatch.setattr(trimming, "every", lambda _: 0.01)
+        monkeypatch.setattr(trimming.Trimming, "once", lambda _: begun.is_set() and never.wait())
+    process = Process(
+        two.cluster, Plan(("forwarder",), ("A",), keep=1.0), timeout=DEADLINE, hung_after=10.0
+    )
+    workers = WorkerThread(process)
+    try:
+        eventually(lambda: any(w.assigned for w in process.workers) or pause(), "it is ready")
+        if helper != "Trimming":
+            assert process._control is not None
+            hang = Hang((helper,), "poll", "", "")
+            there = two._hooked({"poll": hang.hook("poll", begun, never)})
+            process._control.remote._watches["there"] = RemoteWatch("there", there, {"C"})
+        begun.set()
+        eventually(lambda: not workers.alive or pause(), "it ends")
+    finally:
+        process.stop()
+        never.set()
+    assert str(workers.failure).startswith(f"{helper} has made no progress for 10 s.")
+    assert process.left_behind == (helper,)
+
+
 def test_who_gets_on_slowly_does_not_hang() -> None:
     """Only looks count: whoever was stopped together with its process is not late."""
     said: list[threading.Event] = [threading.Event() for _ in range(3)]
@@ -206,7 +238,7 @@ def test_who_gets_on_slowly_does_not_hang() -> None:
 
     never, rested = threading.Event(), threading.Event()
     thread = threading.Thread(target=work, daemon=True)
-    pulses = Pulses([thread], hung_after=1.0)
+    pulses = Pulses(lambda: [thread], hung_after=1.0)
     thread.start()
     assert pulses.hung(5.0) is None  # it has not begun
     for each, done in zip(said[:2], heard, strict=False):

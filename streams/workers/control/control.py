@@ -79,6 +79,10 @@ class Control:
                 self._catalog.error or self._cluster.remedy("Run 'hopline apply TOPOLOGY' first."),
             )
 
+    def threads(self) -> list[threading.Thread]:
+        """Return the threads that must not hang: this one, and those for other clusters."""
+        return [self.thread, *self.remote.threads()]
+
     def stop(self) -> bool:
         """Stop writing heartbeats and reading; return whether no call of Kafka's client hangs."""
         self._stop.set()

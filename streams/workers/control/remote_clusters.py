@@ -8,6 +8,7 @@ and readable schemas. Forwarders write to the topic that a neighbour reads for t
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Iterator
 
@@ -77,6 +78,10 @@ class RemoteClusters:
         """Yield a sentence for each unusable cluster, and for each whose watch has failed."""
         yield from self._errors.values()
         yield from (watch.failure for watch in list(self._watches.values()) if watch.failure)
+
+    def threads(self) -> list[threading.Thread]:
+        """Return the threads that watch the clusters."""
+        return [watch.thread for watch in list(self._watches.values())]
 
     def cluster_of(self, neighbour: str) -> Cluster | None:
         """Return the cluster of a neighbour; ``None`` if it is not configured."""

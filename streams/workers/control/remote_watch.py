@@ -27,6 +27,7 @@ from streams.wire.evolution import ADMITS, ANNOUNCED, read_admission, read_annou
 from streams.wire.heartbeats import HeartbeatReader
 from streams.wire.records import header_of
 from streams.workers.control.heartbeats import appended, log_skipped
+from streams.workers.pulse import beat, rest
 
 log = logging.getLogger("hopline.control")
 
@@ -68,13 +69,13 @@ class RemoteWatch:
         self._logged, self._log_at = "", 0.0
         self._skips = False
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"remote-{name}", daemon=True)
-        self._thread.start()
+        self.thread = threading.Thread(target=self._run, name=f"remote-{name}", daemon=True)
+        self.thread.start()
 
     def stop(self) -> None:
         """Request the end; the thread may take a moment if the cluster does not respond."""
         self._stop.set()
-        self._thread.join(1)
+        self.thread.join(1)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -86,12 +87,14 @@ class RemoteWatch:
                     log.exception("the cluster %s cannot be watched; retrying", self._name)
                 self._logged = self.failure
                 self._stop.wait(_RETRY)
+        rest()
 
     def _watch(self) -> None:
         consumer = self._listening()
         again, pause = 0.0, _AGAIN / 2
         try:
             while not self._stop.is_set():
+                beat()
                 if self._skips or time.monotonic() >= again:
                     self._ask(consumer)
                     pause = min(2 * pause, _LONGEST)

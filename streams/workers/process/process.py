@@ -32,10 +32,10 @@ log = logging.getLogger("hopline.process")
 class Process:
     """The workers of one process, each in a thread; ``credentials`` are for other clusters.
 
-    A process fails when a worker or ``control`` makes no progress for ``hung_after`` seconds.
-    Workers that have not ended ``leave_within`` seconds after the stop request are ``left_behind``,
-    and so is ``control`` if it does not end after them; the process must then be ended without
-    waiting for them.
+    A process fails when one of its threads makes no progress for ``hung_after`` seconds. Workers
+    that have not ended ``leave_within`` seconds after the stop request are ``left_behind``, and so
+    are other threads that do not end after them; the process must then be ended without waiting for
+    them.
     """
 
     def __init__(

@@ -21,6 +21,7 @@ from streams.kafka import Cluster, KafkaException, first_since, read_positions, 
 from streams.node import home_of
 from streams.workers.control import Control
 from streams.workers.endpoint import EndpointWorker
+from streams.workers.pulse import beat, rest
 
 log = logging.getLogger("hopline.trimming")
 
@@ -56,6 +57,7 @@ class Trimming:
     def run(self, stop: threading.Event) -> None:
         """Trim periodically, until ``stop``."""
         while not stop.wait(every(self._keep)):
+            beat()
             try:
                 self.once()
                 self._logged = ""
@@ -64,6 +66,8 @@ class Trimming:
                 if refusal != self._logged:
                     log.warning("topics are not trimmed: %s", refusal)
                 self._logged = refusal
+            finally:
+                rest()
 
     def once(self) -> None:
         """Trim once; tell endpoint workers the first offsets that are too recent to trim."""
@@ -71,6 +75,7 @@ class Trimming:
             place: end for worker in self._workers for place, end in worker.trim_points.items()
         }
         trim_points |= self._received()
+        beat()  # each of these requests may take 30 s to time out
         kept_since = self._control.now() - round(self._keep * 1000)
         young = first_since(self._cluster, trim_points, kept_since)
         for worker in self._endpoints:
@@ -78,6 +83,7 @@ class Trimming:
                 place: young.get(place, sys.maxsize) for place in trim_points
             }
         begins = {place: min(end, young.get(place, end)) for place, end in trim_points.items()}
+        beat()
         for (topic, partition), begin in trim(self._cluster, begins).items():
             log.info("%s/%d begins at %d", topic, partition, begin)
 
@@ -102,6 +108,7 @@ class Trimming:
             topic = self._cluster.topics.queue(home, database, queue)
             numbers, count = owned.get((instance, home)), catalog.partitions[instance]
             if numbers:
+                beat()
                 passed = read_positions(self._cluster, group, [topic]).items()
                 found |= {place: at for place, at in passed if place[1] % count in numbers}
         return found

@@ -30,8 +30,8 @@ _LOOK = 0.5
 class WorkerThreads:
     """The threads of a process, until ``stop`` is set; ``failure`` is the first error.
 
-    A worker or ``control`` without progress for ``hung_after`` seconds has failed. Threads that do
-    not end in time after the request are ``left_behind``: ``leave_within`` seconds for workers.
+    A thread without progress for ``hung_after`` seconds has failed. Threads that do not end in time
+    after the request are ``left_behind``: ``leave_within`` seconds for workers.
     """
 
     def __init__(
@@ -40,6 +40,8 @@ class WorkerThreads:
         self._cluster = cluster
         self._leave_within, self._hung_after = leave_within, hung_after
         self._workers: list[threading.Thread] = []
+        self._helpers: list[threading.Thread] = []
+        self._hung: threading.Thread | None = None
         self.stop = threading.Event()
         self.failure: BaseException | None = None
         self.left_behind: tuple[str, ...] = ()
@@ -51,10 +53,13 @@ class WorkerThreads:
             WORKING.set((worker.role, str(worker.ownership)))
             worker.run(stop)
 
-        self._workers.append(self.start(run, name_of(worker)))
+        self._workers.append(self._started(run, name_of(worker)))
 
-    def start(self, run: Callable[[threading.Event], None], name: str) -> threading.Thread:
+    def start(self, run: Callable[[threading.Event], None], name: str) -> None:
         """Run a helper thread, whose failure also ends the process."""
+        self._helpers.append(self._started(run, name))
+
+    def _started(self, run: Callable[[threading.Event], None], name: str) -> threading.Thread:
         thread = threading.Thread(target=self._run, args=(run, name), name=name, daemon=True)
         thread.start()
         return thread
@@ -62,7 +67,7 @@ class WorkerThreads:
     def wait(self, control: Control) -> None:
         """Return when all workers have ended or are abandoned."""
         threads, asked_at = self._workers, 0.0
-        pulses = Pulses([*threads, control.thread], self._hung_after)
+        pulses = Pulses(lambda: [*threads, *self._helpers, *control.threads()], self._hung_after)
         memory = FreeMemory(time.monotonic())
         while alive := [thread for thread in threads if thread.is_alive()]:
             alive[0].join(_LOOK)
@@ -78,6 +83,7 @@ class WorkerThreads:
                     "meanwhile."
                 )
                 self._fail_for(hung, SurroundingsError(why, remedy))
+                self._hung = hung
             if not self.stop.is_set():
                 continue
             asked_at = asked_at or time.monotonic()
@@ -87,11 +93,14 @@ class WorkerThreads:
                 return
 
     def end(self, control: Control) -> None:
-        """Stop ``control``, which the workers no longer need."""
+        """Stop ``control``, which the workers no longer need; abandon helpers that still hang."""
         if not control.stop():
             if control.failure is not None:
                 self._fail(control.failure)
             self._leave_behind([control.thread], END_WITHIN)
+        if self._hung is not None and self._hung.name not in self.left_behind:
+            self._hung.join(END_WITHIN)
+            self._leave_behind([self._hung] if self._hung.is_alive() else [], END_WITHIN)
 
     def _leave_behind(self, threads: Sequence[threading.Thread], within: float) -> None:
         for thread in threads:
