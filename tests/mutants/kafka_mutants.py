@@ -1155,6 +1155,20 @@ MUTANTS = (
         "workers/test_remote_clusters.py",
     ),
     KafkaMutant(
+        "believe any time of another cluster",
+        _REMOTE,
+        "if self._home is None or self._home.is_plausible(stamp, now):",
+        "if True:",
+        "workers/test_remote_clusters.py::test_a_heartbeat_with_an_impossible_time_harms_no_copy",
+    ),
+    KafkaMutant(
+        "pass no clock to the watch of another cluster",
+        "workers/control/remote_clusters.py",
+        "RemoteWatch(name, cluster, neighbours, self._clock)",
+        "RemoteWatch(name, cluster, neighbours)",
+        "workers/test_remote_clusters.py::test_a_heartbeat_with_an_impossible_time_harms_no_copy",
+    ),
+    KafkaMutant(
         "keep the claims of any name",
         _HEARTBEATS,
         "        if self._keeps(name):\n            self._claims[name]",

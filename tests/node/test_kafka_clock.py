@@ -106,6 +106,15 @@ def test_how_far_another_clusters_clock_is_ahead() -> None:
     assert here.ahead_of(there) == -600_000
 
 
+@pytest.mark.parametrize(("days", "plausible"), [(0.9, True), (1.1, False), (2_900_000, False)])
+def test_a_difference_of_more_than_a_day_is_not_plausible(days: float, plausible: bool) -> None:
+    clock = following()
+    reads(clock, 0.5, 0.0)
+    by = int(days * 86_400_000)
+    assert clock.is_plausible(EPOCH + 500 + by, 0.5) is plausible
+    assert clock.is_plausible(EPOCH + 500 - by, 0.5) is plausible
+
+
 @pytest.mark.parametrize("appended", [-1, 2**63 - 1])
 def test_a_stamp_that_no_clock_can_have_counts_nothing(appended: int) -> None:
     """Another cluster's topic may let its writers stamp: by that no copy could be stamped."""

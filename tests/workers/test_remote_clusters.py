@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+import time
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from streams.kafka import Cluster, LostBrokers, create, size_of
+from streams.kafka import Cluster, LostBrokers, Message, create, read_all, size_of
 from streams.node import KafkaClock
+from streams.routing import Origin
 from streams.settings import NO_CREDENTIALS
+from streams.times import LATEST
+from streams.topology import Cluster as Stated
 from streams.wire import Topics, encode_presence
 from streams.wire.evolution import ADMITS, ANNOUNCED
 from streams.wire.heartbeats import Heartbeat, HeartbeatReader
+from streams.wire.records import MESSAGE
 from streams.wire.specs import spec
 from streams.workers.control import RemoteClusters, remote_watch
 from streams.workers.control.remote_watch import RemoteWatch
-from tests.workers.rig import HookedCluster, eventually, pause
+from streams.workers.forwarder.remote_producers import RemoteCopy, RemoteProducers
+from tests.workers.rig import HookedCluster, configure, eventually, pause
 
 
 def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
@@ -208,3 +215,68 @@ def test_a_watch_that_fails_is_reported_and_starts_again(
         watch.stop()
     [line] = [r.getMessage() for r in caplog.records if r.name == "hopline.control"]
     assert line == "the cluster there cannot be watched; retrying"
+
+
+SCHEMA = b"\xc3\x01" + bytes(8)
+"""The prefix of a schema, which is announced."""
+YEAR = 365 * 24 * 3600 * 1000
+
+
+@pytest.mark.parametrize("stamp", [2**63 - 1, LATEST - YEAR, 1], ids=["int64", "9998", "1970"])
+def test_a_heartbeat_with_an_impossible_time_harms_no_copy(
+    kafka: str, unique: str, caplog: pytest.LogCaptureFixture, stamp: int
+) -> None:
+    """Another cluster may let the writers of its `presence` set the timestamps."""
+    there = Cluster(kafka, Topics(unique))
+    create(there, [spec(there.topics.presence, "presence"), spec(there.topics.txq("B"), "txq")])
+    any_time = {"message.timestamp.type": "CreateTime"}
+    any_time["message.timestamp.after.max.ms"] = str(2**63 - 1)
+    configure(there, there.topics.presence, any_time)
+    at, now = time.monotonic(), time.time_ns() // 1_000_000
+    home = KafkaClock(now / 1000 - at)
+    home.end_read(at)
+    home.seen(now, at)
+    remote = RemoteClusters(there.topics, NO_CREDENTIALS, home)
+    catalog = SimpleNamespace(
+        cluster="here",
+        clusters={"there": Stated("there", {"bootstrap.servers": kafka})},
+        neighbours={"B": SimpleNamespace(cluster="there")},
+    )
+    remote.follow(cast(Any, catalog))
+    watch = remote._watches["there"]
+    producer, numbers = there.producer(), iter(range(1, 10_000))
+
+    def beat(stamp: int) -> int:
+        """Write a heartbeat and wait until it is read."""
+        number = next(numbers)
+        value = encode_presence("B", "r", number, 1)
+        headers = {ANNOUNCED: bytes(8)}
+        topic = there.topics.presence
+        producer.produce(topic, key="B", value=value, headers=headers, timestamp=stamp)
+        assert producer.flush(5) == 0
+        return number
+
+    try:
+        eventually(
+            lambda: (beat(now) > 0 and "B" in watch.presence._count) or pause(),
+            "heartbeats are read",
+        )
+        last = beat(stamp)
+        eventually(
+            lambda: watch.presence._count.get("B") == ("r", last) or pause(),
+            "the heartbeat with the impossible time is read",
+        )
+        assert abs(remote.ahead("B")) < 60_000
+        assert watch._thread.is_alive()
+        assert f"has the time {stamp} (epoch milliseconds)" in caplog.text
+        producers = RemoteProducers(remote, Topics("home."))
+        producers.limit(1 << 20)
+        message = Message(topic="txq.A", value=b"body", key=b"key", offset=1)
+        assert producers.take(RemoteCopy(message, Origin.OUTSIDE, "B"), [(MESSAGE, SCHEMA)], now)
+        producers.settle()
+        assert list(producers.come_back()) == []
+        [copy] = read_all(there, there.topics.txq("B"))
+        assert copy.value() == b"body"
+        assert abs(copy.timestamp()[1] - now) < 60_000
+    finally:
+        remote.stop()

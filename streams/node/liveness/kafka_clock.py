@@ -23,6 +23,8 @@ FRESH = 2.0
 """Maximum seconds since the topic's end was last read for which a record counts as new."""
 STEP = 1.0
 """Seconds that this clock must be ahead to be set back at once."""
+DIFFERENCE = 24 * 3600.0
+"""Maximum seconds by which the clock of another cluster may plausibly differ from ours."""
 SLEW = 0.5
 """The fraction by which the clock runs slower while it is ahead, but by fewer seconds."""
 
@@ -61,6 +63,14 @@ class KafkaClock:
     def now(self, at: float) -> int:
         """Return Kafka's time in epoch milliseconds, or the machine's while Kafka's is unknown."""
         return int((at + self._ahead(at)) * 1000)
+
+    def is_plausible(self, appended: int, at: float) -> bool:
+        """Return whether a broker of another cluster may have this time (epoch milliseconds).
+
+        If its topic lets writers set the timestamps, a single record could otherwise shift the
+        expiries and timestamps of all copies by thousands of years, and no broker accepts these.
+        """
+        return abs(appended - self.now(at)) <= DIFFERENCE * 1000
 
     def ahead_of(self, other: KafkaClock) -> int:
         """Return the milliseconds by which this clock is ahead of another; 0 if either is unknown.

@@ -54,7 +54,7 @@ class RemoteClusters:
             if name in self._watches:
                 self._watches[name].neighbours = neighbours
             else:
-                self._watches[name] = RemoteWatch(name, cluster, neighbours)
+                self._watches[name] = RemoteWatch(name, cluster, neighbours, self._clock)
         self._errors, self.catalog = errors, catalog
 
     def _wanted(self, catalog: CatalogView) -> tuple[dict[str, Cluster], dict[str, str]]:

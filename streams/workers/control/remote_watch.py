@@ -40,7 +40,7 @@ _RECEIVED = 128 << 10
 inflate data up to 1,032 times. Heartbeats are a few hundred bytes long, and are written in batches
 of at most 32 kB."""
 _EVERY = 60.0
-"""Seconds between log lines about batches that are too large."""
+"""Seconds between log lines about batches that are too large, and about implausible times."""
 _AGAIN, _LONGEST = 1.0, 8.0
 """Seconds until a topic without data is queried again: the initial and the maximum value."""
 _RETRY = 5.0
@@ -52,11 +52,19 @@ class RemoteWatch:
 
     All other heartbeats are dropped, because any client there may use any number of names.
     ``failure``: why nothing is read at present, as a sentence; empty if no error has occurred since
-    the last record. Neighbours then count as silent, and their messages are buffered.
+    the last record. Neighbours then count as silent, and their messages are buffered. ``home``: the
+    clock of the local cluster; times that differ from it by more than a day are not used.
     """
 
-    def __init__(self, name: str, cluster: Cluster, neighbours: Collection[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        cluster: Cluster,
+        neighbours: Collection[str],
+        home: KafkaClock | None = None,
+    ) -> None:
         self.cluster, self.neighbours = cluster, neighbours
+        self._home, self._time_log_at = home, 0.0
         self.presence = FarPresence()
         self.claims: dict[str, tuple[Claim, ...]] = {}
         self.clock = KafkaClock()
@@ -162,13 +170,28 @@ class RemoteWatch:
         if message.error() is not None:
             self.clock.end_read(now)
             return
-        self.clock.seen(appended(message), now)
+        self._adjust(appended(message), now)
         if is_at_end(consumer, self.cluster.topics.presence, position + 1):
             self.clock.end_read(now)  # with many writers, no fetch is empty
         try:
             self._note(message)
         except Exception as error:  # no record may end the thread
             log_skipped(f"presence of the cluster {self._name}", position, error)
+
+    def _adjust(self, stamp: int, now: float) -> None:
+        if self._home is None or self._home.is_plausible(stamp, now):
+            self.clock.seen(stamp, now)
+        elif now >= self._time_log_at:
+            self._time_log_at = now + _EVERY
+            log.warning(
+                "the cluster %s: a heartbeat in %s has the time %d (epoch milliseconds), more than "
+                "a day from the local cluster's clock, and is not used to compare the clocks. "
+                "Check the clocks of both clusters, and that message.timestamp.type of this topic "
+                "is LogAppendTime",
+                self._name,
+                self.cluster.topics.presence,
+                stamp,
+            )
 
     def _note(self, message: Message) -> None:
         seen = self._reader.read(message.key(), message.value())
