@@ -18,7 +18,7 @@ from streams.errors import UsageError
 from streams.kafka import Cluster, read_live
 from streams.live.admin.statements import Script, plan_script, publish_script
 from streams.protocol import Header, Journey, Parties
-from streams.wire.records import queue_record
+from streams.wire.records import CONVERSATION, HOP, MESSAGE, ROUTE, queue_record
 from tests.agents.rig import (
     ACCEPTED,
     AT_B,
@@ -44,8 +44,11 @@ def system(kafka: str, unique: str, tmp_path: Path) -> Iterator[System]:
         yield made
 
 
-def put(cluster: Cluster, body: bytes, *, commit: bool) -> None:
-    """Write an order into the queue in a transaction, and commit or abort it."""
+Record = tuple[bytes, bytes | None, list[tuple[str, bytes | None]]]
+
+
+def queued(body: bytes) -> Record:
+    """Return the key, the value and the headers of an order in the queue."""
     now = time.time_ns() // 1_000_000
     dialog = uuid.uuid4()
     key, value, headers = queue_record(
@@ -56,6 +59,12 @@ def put(cluster: Cluster, body: bytes, *, commit: bool) -> None:
         Journey(16, now + 60_000, 0, now, 0, ()),
         body,
     )
+    return key, value, list(headers)
+
+
+def put(cluster: Cluster, body: bytes, *, commit: bool) -> None:
+    """Write an order into the queue in a transaction, and commit or abort it."""
+    key, value, headers = queued(body)
     producer = cluster.producer(transactional_id=f"{cluster.topics.prefix}writer")
     producer.init_transactions(30)
     producer.begin_transaction()
@@ -72,6 +81,59 @@ def test_an_aborted_transaction_is_not_heard_of(system: System) -> None:
         put(system.cluster, b"committed", commit=True)
         eventually(lambda: seen or pause(), "the order that was committed")
     assert seen == [b"committed"]
+
+
+def malformed() -> list[Record]:
+    """Return records that are no messages of a queue."""
+    key, value, headers = queued(b"malformed")
+    damaged = [
+        [(name, new if name == which else old) for name, old in headers]
+        for which in (MESSAGE, HOP, ROUTE, CONVERSATION)
+        for new in (b"", b"x", b"\xff" * 40, None)
+    ]
+    return [
+        (key, value, []),
+        (b"no id", b"x", []),
+        (b"", None, []),
+        *((key, value, each) for each in damaged),
+        *((key, value, [h for h in headers if h[0] != name]) for name in (MESSAGE, CONVERSATION)),
+    ]
+
+
+def test_a_malformed_record_in_a_queue_is_logged_and_passed_over(
+    system: System, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log names its place; the orders before and after it are answered."""
+    topic, seen, written = system.cluster.topics.queue(*AT_B, "OrderQueue"), list[bytes](), []
+    producer = system.cluster.producer(delivery_report_only_error=False)
+
+    def write(record: Record) -> None:
+        key, value, headers = record
+        producer.produce(
+            topic,
+            key=key,
+            value=value,
+            headers=headers,
+            on_delivery=lambda _, message: written.append((message.partition(), message.offset())),
+        )
+        assert producer.flush(30) == 0
+
+    with system.client() as client, serving(answering(application(system), seen)) as thread:
+        order(client, b"before")
+        assert answers(system, 1) == ["before!"]
+        for record in malformed():
+            write(record)
+        order(client, b"behind")
+        assert answers(system, 2) == ["before!", "behind!"]
+        assert thread.failure is None
+        write((b"no id", *queued(b"odd key")[1:]))
+        eventually(lambda: b"odd key" in seen or pause(), "the key of a message is not read")
+    assert seen == [b"before", b"behind", b"odd key"]
+    logged = [r.getMessage() for r in caplog.records if r.name == "hopline.agents"]
+    assert len(written) == len(malformed()) + 1
+    for partition, offset in written[:-1]:
+        [line] = [one for one in logged if one.startswith(f"{topic}/{partition}@{offset}: ")]
+        assert "malformed" not in line, "no content of the record"
 
 
 @pytest.mark.long

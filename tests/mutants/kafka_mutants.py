@@ -1155,6 +1155,13 @@ MUTANTS = (
         "workers/test_remote_clusters.py",
     ),
     KafkaMutant(
+        "end an agent with a malformed record",
+        "agents/server.py",
+        "except MalformedError as error:  # only",
+        "except ZeroDivisionError as error:  # only",
+        "agents/test_trouble.py::test_a_malformed_record_in_a_queue_is_logged_and_passed_over",
+    ),
+    KafkaMutant(
         "believe any time of another cluster",
         _REMOTE,
         "if self._home is None or self._home.is_plausible(stamp, now):",
