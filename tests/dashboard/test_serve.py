@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import socket
 import subprocess
 import sys
@@ -12,7 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import nicegui
 import pytest
 import uvicorn
 from playwright.sync_api import expect
@@ -73,6 +76,56 @@ def test_where_others_can_connect_a_token_is_asked_for(
         expect(seen.page.locator("#tile-messages")).to_contain_text("2,000 delivered")
         assert token not in seen.page.url
         assert seen.complaints == []
+
+
+PATHS = (
+    "/",
+    "/topology",
+    "/dialog",
+    "/dialog/5d1c0a7b-e2f0-4c11-8000-000000000000",
+    "/metrics",
+    "/static/dashboard.js",
+    "/static/dashboard.css",
+    f"/_nicegui/{nicegui.__version__}/static/nicegui.css",
+    f"/_nicegui/{nicegui.__version__}/static/socket.io.min.js",
+    "/_nicegui_ws/socket.io/?EIO=4&transport=polling",
+    "/favicon.ico",
+    "/no-such-page",
+)
+"""A path of each kind that the dashboard serves, and one that it does not."""
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+}
+
+
+def status_of(base: str, path: str, **headers: str) -> int:
+    """Return the status of a GET request, without following a redirect."""
+    connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=30)
+    try:
+        connection.request("GET", path, headers=headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+@pytest.mark.long
+def test_every_path_asks_for_the_token(small: str, tmp_path: Path) -> None:
+    """Also the metrics, the static files, NiceGUI's own paths and the websocket."""
+    with serving("--store", small, "--host", "0.0.0.0", log=tmp_path / "log") as address:
+        base, _, token = address.partition("/?token=")
+        right, wrong = {"Authorization": f"Bearer {token}"}, {"Cookie": "hopline_token=wrong"}
+        for path in PATHS:
+            expected = 404 if path == "/no-such-page" else 200
+            assert status_of(base, path) == 401, path
+            assert status_of(base, path, **wrong) == 401, path
+            assert status_of(base, path, **right) == expected, path
+        socket_path = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+        assert status_of(base, socket_path, **UPGRADE) == 403
+        assert status_of(base, socket_path, **UPGRADE, **wrong) == 403
+        assert status_of(base, socket_path, **UPGRADE, **right) == 101
 
 
 def test_where_a_port_is_published_on_loopback_no_token_is_asked_for(
