@@ -100,6 +100,17 @@ def test_what_an_alert_shows_of_its_labels_is_there(served: dict[str, set[str]])
         assert shown <= kept, rule["alert"]
 
 
+def test_every_alert_that_documentation_and_commands_name_exists() -> None:
+    root = DEPLOY.parent
+    texts = [path.read_text("utf-8") for path in (root / "docs").rglob("*.md")]
+    texts += [path.read_text("utf-8") for path in (root / "streams").rglob("*.py")]
+    named = {name for text in texts for name in re.findall(r"\balerts?\s+`?(Hopline\w+)", text)}
+    alerts = (DEPLOY / "prometheus" / "alerts.yml").read_text("utf-8")
+    named |= set(re.findall(r"\((Hopline\w+)\)", alerts))
+    assert {"HoplineStatementHeldBack", "HoplineMessagesHeld"} <= named
+    assert named <= {rule["alert"] for rule in RULES}
+
+
 def test_every_alert_says_what_to_do() -> None:
     names = [rule["alert"] for rule in RULES]
     assert len(set(names)) == len(names)
