@@ -267,7 +267,7 @@ def test_a_heartbeat_with_an_impossible_time_harms_no_copy(
             "the heartbeat with the impossible time is read",
         )
         assert abs(remote.ahead("B")) < 60_000
-        assert watch._thread.is_alive()
+        assert watch.thread.is_alive()
         assert f"has the time {stamp} (epoch milliseconds)" in caplog.text
         producers = RemoteProducers(remote, Topics("home."))
         producers.limit(1 << 20)
