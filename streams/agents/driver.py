@@ -194,7 +194,7 @@ class Consumer(WokenConsumer):
             try:
                 found, self._noted = await asyncio.to_thread(self._ask)
                 begun = await asyncio.to_thread(self._begun, found, self._of_queues(assigned))
-            except HoplineError as error:
+            except (HoplineError, KafkaException) as error:  # aiokafka would log it and continue
                 await self.crash(error)
                 return
             self._reached |= begun

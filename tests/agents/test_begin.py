@@ -6,14 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from streams.agents import HoplineApp
+from streams.agents import HoplineApp, driver
 from streams.client import PositionLostError
 from streams.client.readings import Readings
-from streams.kafka import read_notes, topic_id, trim
+from streams.kafka import KafkaError, KafkaException, read_notes, topic_id, trim
 from tests.agents.rig import (
     AT_B,
     ORDERS,
@@ -53,6 +53,20 @@ def served(system: System, *bodies: bytes, already: int = 0, **options: Any) -> 
         order(client, *bodies)
         answers(system, already + len(bodies))
     return seen
+
+
+def test_an_agent_that_cannot_read_its_offsets_ends(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise aiokafka would log the error, and the agent would wait for good without a word."""
+
+    def fail(*_: Any) -> NoReturn:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    monkeypatch.setattr(driver, "read_notes", fail)
+    thread = AppThread(answering(application(system)))
+    thread.join()
+    assert isinstance(thread.failure, KafkaException), thread.failure
 
 
 @pytest.mark.long

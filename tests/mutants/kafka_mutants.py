@@ -1523,6 +1523,20 @@ MUTANTS = (
         rule=1,
     ),
     KafkaMutant(
+        "let an agent wait without its offsets",
+        "agents/driver.py",
+        "            except (HoplineError, KafkaException) as error:  # aiokafka would",
+        "            except HoplineError as error:  # aiokafka would",
+        "agents/test_begin.py::test_an_agent_that_cannot_read_its_offsets_ends",
+    ),
+    KafkaMutant(
+        "say of a record whose body is gone that it is malformed",
+        "workers/endpoint/commit_work.py",
+        '        why = failure.message if isinstance(failure, GoneError) else ""\n',
+        '        why = ""\n',
+        "workers/test_restore.py::test_a_buffered_message_that_is_gone_is_told_at_once",
+    ),
+    KafkaMutant(
         "request offsets before the groups' coordinators answer",
         "kafka/committed.py",
         "    if named:\n        _while_coordinator_moves(",

@@ -185,6 +185,9 @@ def test_a_buffered_message_that_is_gone_is_told_at_once(
     [reported] = two.events(1, event=160, instance="B")
     where = reported["conversation"], reported["topic"], reported["offset"]
     assert where == (str(dialog.id), inbox, 3), "the dialog waits for the body"
+    assert reported["detail"].startswith(f"rejected because it failed twice: {inbox}/0@0 "), (
+        "it says which body is missing"
+    )
     assert queued(two) == [b"other", b"more"]
 
 

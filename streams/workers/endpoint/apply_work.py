@@ -159,7 +159,7 @@ class WorkApplier:
             self._intake.refuse(tx, message, refusal)
             positions[message.topic() or ""] = (message.offset() or 0) + 1
         for key in parked:
-            report_parked(tx, key, refusal.number)
+            report_parked(tx, key, refusal)
 
 
 def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from streams.errors import Number, SurroundingsError
+from streams.errors import SurroundingsError
 from streams.kafka import Consumer, FencedError, GoneError, TopicPartition
 from streams.workers.endpoint.allowance import BYTES, LONG
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
@@ -137,17 +137,18 @@ class WorkCommitter:
             log.info("%s: %s failed: %r; retrying in halves", self._home, work, failure)
             return all(half.is_nothing or self._alone(owned, half) for half in halves)
         log.error("%s: %s failed", self._home, work, exc_info=failure)
-        return self._refuse(owned, work, number_of(failure))
+        why = failure.message if isinstance(failure, GoneError) else ""
+        return self._refuse(owned, work, Refusal(number_of(failure), why))
 
-    def _refuse(self, owned: Partition, work: Work, number: Number) -> bool:
+    def _refuse(self, owned: Partition, work: Work, refusal: Refusal) -> bool:
         """Report a single item; only its coordinates if its content cannot be read or written."""
         try:
-            return self._transact(owned, work, Refusal(number))
+            return self._transact(owned, work, refusal)
         except Exception as error:
             if not is_caused_by_record(error):
                 raise
             log.exception("%s: rejecting %s failed; reporting its place only", self._home, work)
-        return self._transact(owned, work, Refusal(number, bare=True))
+        return self._transact(owned, work, refusal._replace(bare=True))
 
     def _transact(self, owned: Partition, work: Work, refusal: Refusal | None = None) -> bool:
         """Apply work, or report its ``refusal``; return ``False`` if Kafka aborted.

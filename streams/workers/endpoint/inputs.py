@@ -53,10 +53,19 @@ class TooMuchError(Exception):
 
 
 class Refusal(NamedTuple):
-    """The reason to reject an item; ``bare``: report only its coordinates, and decode nothing."""
+    """The reason to reject an item; ``bare``: report only its coordinates, and decode nothing.
+
+    ``why``: the reason in words, if it is more specific than the text of ``number``.
+    """
 
     number: Number
+    why: str = ""
     bare: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Return the reason in words."""
+        return self.why or text_of(self.number)
 
 
 @dataclass(slots=True)
@@ -210,7 +219,7 @@ class Intake:
         Raises any error of the decoder, unless the refusal is ``bare``.
         """
         number = refusal.number
-        detail = f"rejected because it failed twice: {text_of(number)}"
+        detail = f"rejected because it failed twice: {refusal.reason}"
         if refusal.bare:
             _tell(tx, message, EventKind.CORRUPTED_MESSAGE, error=number, detail=detail)
             return
@@ -238,7 +247,7 @@ def _place(message: Message) -> str:
     return f"{message.topic()}/{message.partition()}@{message.offset()}"
 
 
-def report_parked(tx: Transaction, key: DialogKey, number: Number) -> None:
+def report_parked(tx: Transaction, key: DialogKey, refusal: Refusal) -> None:
     """Report that a dialog's timer cannot be applied (event 160)."""
     database, conversation, is_initiator = key
     tx.emit_event(
@@ -246,8 +255,8 @@ def report_parked(tx: Transaction, key: DialogKey, number: Number) -> None:
         conversation=conversation,
         database=database,
         from_initiator=is_initiator,
-        error=number,
-        detail=f"its timer is postponed because it failed twice: {text_of(number)}",
+        error=refusal.number,
+        detail=f"its timer is postponed because it failed twice: {refusal.reason}",
     )
 
 
