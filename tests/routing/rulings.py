@@ -126,7 +126,7 @@ RULINGS = (
            "(28017).", OURS),
     Ruling("U-13", "Several databases with the service: all are candidates, searched in the order "
            "of a hash of conversation id and name.", OURS),
-    Ruling("U-18", "The broker id of a dialog is selected by BLAKE2b of the conversation id "
+    Ruling("U-18", "A dialog's broker id is selected by the BLAKE2b hash of its conversation id "
            "modulo the number of distinct ids. GUIDs are ordered by their bytes, others after "
            "them.", OURS),
     Ruling("U-43", "A message from outside whose result would be a delay: the copy is dropped, "
