@@ -29,7 +29,7 @@ READER_GONE = 141
 _HELP = f"{__name__}.help"
 """Key in a click context's ``meta``: whether the arguments request help."""
 _WORDS = f"{__name__}.words"
-"""Key in a click context's ``meta``: the command line after the command's group."""
+"""Key in a click context's ``meta``: the part of the command line after the command's group."""
 _TRACEBACK = "HOPLINE_TRACEBACK"
 """The variable that lets Python print unexpected errors, with their tracebacks."""
 _LONGEST = 500
@@ -114,7 +114,7 @@ class LazyGroup(click.Group):
         _show_what_there_is()
         with _worded(ctx), wrapping_at(text_width() or WIDTH):
             result = super().invoke(ctx)
-            sys.stdout.flush()  # a closed reader is detected here, not at exit
+            sys.stdout.flush()  # detect a closed reader here, not at exit
             return result
 
 
@@ -208,7 +208,7 @@ def _drop_output() -> None:
 def _fail(ctx: click.Context, sentence: str, code: int) -> NoReturn:
     from streams.cli.text.values import lines  # imported only on failure
 
-    # The sentence may contain foreign text.
+    # The message may contain untrusted text.
     click.echo(folded(lines(f"hopline: {sentence}"), text_width(sys.stderr)), err=True)
     ctx.exit(code)
 

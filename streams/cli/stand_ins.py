@@ -57,7 +57,7 @@ class _Finder(MetaPathFinder, Loader):
 def stand_ins() -> Iterator[None]:
     """Let imports of missing libraries of extras succeed while the context is active.
 
-    The imported modules cannot be used afterwards, so the process may only show help.
+    The imported modules cannot be used afterwards, so the process must do nothing but show help.
     """
     finder = _Finder()
     sys.meta_path.append(finder)

@@ -79,7 +79,7 @@ def diff(
     leads to a broker id or database that it reached in OLD; it loses redundancy if fewer paths lead
     there.
 
-    The exit code is 1 if anything changes, or if captured messages arrived at a place other than
+    The exit code is 1 if anything changes, or if captured messages arrived anywhere other than
     where OLD sends them.
     """
     if engine == "spark" and not captures:

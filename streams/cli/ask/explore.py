@@ -13,7 +13,7 @@ from streams.prose import counted
 from streams.simulator.explore import Failure, Tale, explore, explored_text, reduce, write_case
 
 _SMALL = 3
-"""The maximum number of failures to minimize: the first of each invariant."""
+"""The maximum number of failures to minimize: the first failure of each invariant."""
 
 
 def run_exploration(first: int, count: int, processes: int | None, output: Path) -> bool:

@@ -58,7 +58,7 @@ def export(
 
     TOPOLOGY is a folder or the name of a shipped topology. The script for --at DATABASE expects
     the database to exist; the script for --at INSTANCE creates it. LIFETIME is the remaining
-    lifetime of a route, and starts again when the script runs. Properties that T-SQL cannot express
+    lifetime of a route, and starts when the script runs. Properties that T-SQL cannot express
     (broker ids, addresses, mirrored pairs) become comments and are reported on stderr; --output
     writes them to topology.yaml.
 

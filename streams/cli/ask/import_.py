@@ -33,7 +33,7 @@ _BAD_NEWS = 1
     "-o",
     required=True,
     type=click.Path(path_type=Path),
-    help="Folder to write the topology to.",
+    help="Folder in which to write the topology.",
 )
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
 @click.option("--database", metavar="NAME", help="Database of scripts that do not begin with USE.")

@@ -66,7 +66,7 @@ class SimulateOptions:
     "--diagram",
     type=DiagramFile(),
     metavar="FILE",
-    help="Write a sequence diagram: .svg, or Mermaid: .mmd, .md.",
+    help="Write a sequence diagram: SVG (.svg) or Mermaid (.mmd, .md).",
 )
 @click.option("--dialog", metavar="NAME|ID", help="With --diagram: only this dialog, such as d/3.")
 @since_option(
@@ -113,7 +113,7 @@ def simulate(
 ) -> None:
     """Run a scenario on a virtual clock and report the outcome of every message.
 
-    SCENARIO is a file, or the name of a shipped one, such as load_balanced/dialogs. The same
+    SCENARIO is a file, or the name of a shipped scenario, such as load_balanced/dialogs. The same
     seed gives the same run, byte for byte. The exit code is 1 if a message was lost or
     duplicated, or an invariant was violated.
     """

@@ -241,7 +241,7 @@ def move(
     """MOVE CONVERSATION: move this side of a dialog to another conversation group.
 
     One application at a time receives the messages of a conversation group. Messages that are
-    already in the queue stay in the old group; later ones belong to the new group.
+    already in the queue stay in the old group; later messages belong to the new group.
     """
     cluster = reached(bootstrap, prefix, timeout)
     home, database = home_at(cluster, at)

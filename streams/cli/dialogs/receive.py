@@ -25,7 +25,7 @@ from streams.wire.plain import body_of
 
 _BAD_NEWS = 1
 _WAIT = 10.0
-"""Seconds to wait for the rest of the messages that --limit asks for."""
+"""Seconds to wait for the remaining messages up to --limit."""
 _WAIT_FOR_KAFKA = 10.0
 """Minimum number of seconds to wait for Kafka."""
 
@@ -67,7 +67,7 @@ class ReceiveOptions:
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="TOP: maximum number of a conversation group's messages to print and commit at a time.",
+    help="TOP: maximum number of messages of a conversation group to print and commit at a time.",
 )
 @click.option(
     "--conversation", type=ConversationId(), metavar="ID", help="WHERE: only this conversation."
@@ -82,7 +82,7 @@ class ReceiveOptions:
 @click.option(
     "--next-group",
     is_flag=True,
-    help="GET CONVERSATION GROUP: print the id of the next group, and receive nothing.",
+    help="GET CONVERSATION GROUP: print the id of the next group without receiving messages.",
 )
 @click.option(
     "--timeout",
@@ -204,7 +204,7 @@ def _show_group(group: uuid.UUID | None, format_: str) -> None:
 
 
 def _queue(instance: Instance, database: Database, name: str) -> str:
-    """Return the stored name of a queue that is declared or that a service uses."""
+    """Return the stored name of a queue that is declared or used by a service."""
     names = {queue.name.casefold(): queue.name for queue in queues_of(database)}
     declared = queue_named(database, name)
     found = declared.name if declared is not None else names.get(name.casefold())

@@ -123,7 +123,7 @@ def traffic(
     later messages keep their times. A slow system shows lateness, not a lower rate.
 
     This side ends its dialogs after --length messages; with --leave-open it only stops sending.
-    The command does not run the target's application. `hopline status` shows the workers' lag, and
+    The command does not run the target application. `hopline status` shows the workers' lag, and
     `hopline receive` prints the messages that have arrived.
     """
     cluster = reached(given.bootstrap, given.prefix, given.timeout)
@@ -160,7 +160,7 @@ def traffic(
 
 
 def _texts(folder: Path) -> tuple[bytes, ...]:
-    """Return the contents of a folder's files, by name."""
+    """Return the contents of a folder's files, in order of their names."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     texts = tuple(path.read_bytes() for path in files)
     largest = max(texts, key=len, default=b"")

@@ -46,8 +46,8 @@ _HEAD = """\
     default="User:{role}",
     show_default=True,
     metavar="TEXT",
-    help="Kafka principal of a role: {role} is replaced by its name, {kind} by the part before "
-    "the dot. TEXT without either assigns all roles of --role to one user.",
+    help="Kafka principal of a role: {role} is replaced with its name, {kind} with the part "
+    "before the dot. TEXT without either assigns all roles of --role to one user.",
 )
 @click.option("--apply", "wanted", is_flag=True, help="Create the ACLs on the cluster.")
 @click.option(

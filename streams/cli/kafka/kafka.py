@@ -74,7 +74,7 @@ def start(port: int, data: Path | None, format_: str) -> None:
 @_data_option
 @format_option()
 def stop(data: Path | None, format_: str) -> None:
-    """Stop the broker, and keep its data. Also succeeds if no broker runs."""
+    """Stop the broker, and keep its data. Also succeeds if no broker is running."""
     broker = _broker(data)
     stopped = broker.stop()
     if format_ == "json":
@@ -103,10 +103,10 @@ def status(ctx: click.Context, data: Path | None, format_: str) -> None:
     ctx.exit(_HEALTHY if running else _BAD_NEWS)
 
 
-@kafka.command("prepare", short_help="Fetch and prepare the files that a start needs.")
+@kafka.command("prepare", short_help="Download and prepare the files needed to start.")
 @click.option("--spark", is_flag=True, help="Also download the jars of Spark's connectors.")
 def prepare_(spark: bool) -> None:
-    """Download the jars and create the class archive that halves the start time.
+    """Download the jars and create the class archive that halves the startup time.
 
     Does nothing if nothing is missing.
     """

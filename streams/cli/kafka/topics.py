@@ -45,7 +45,7 @@ def topics(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """Print the topics that TOPOLOGY needs: name, partitions, clean-up policy, retention.
+    """Print the topics that TOPOLOGY needs: name, partitions, cleanup policy, retention.
 
     Without --check the command does not connect to Kafka. Only `hopline apply` creates and
     corrects topics. If other tools manage your topics, use --format json, which prints every
@@ -104,7 +104,7 @@ def _lines(each: _Found) -> Iterator[str]:
 
 def _table(specs: list[TopicSpec], replicas: Replicas | None) -> Iterator[str]:
     width = max(len(spec.name) for spec in specs)
-    yield f"{'topic':<{width}}  partitions  clean-up  retention"
+    yield f"{'topic':<{width}}  partitions  cleanup   retention"
     for spec in specs:
         policy = spec.config["cleanup.policy"]
         yield f"{spec.name:<{width}}  {spec.partitions:>10}  {policy:<8}  {_retention(spec)}"

@@ -57,7 +57,7 @@ class CaptureOptions:
 )
 @click.option(
     "--topic", "patterns", multiple=True, metavar="PATTERN",
-    help="Only topics with these names, such as 'cmd.*'.",
+    help="Only topics that match these patterns, such as 'cmd.*'.",
 )  # fmt: skip
 @since_option(
     multiple=True, type=POINT, metavar=_POINT,
@@ -70,7 +70,7 @@ class CaptureOptions:
 @click.option("--follow", is_flag=True, help="Keep recording new records until interrupted.")
 @click.option(
     "--part-size", default=256, show_default=True, type=click.IntRange(min=1), metavar="MB",
-    help="Size at which a new file begins, before compression.",
+    help="Size before compression at which a new file begins.",
 )  # fmt: skip
 @click.option(
     "--codec", default=Codec.ZSTANDARD.value, show_default=True,

@@ -77,9 +77,13 @@ class ImportOptions:
 @click.option(
     "--conversation", metavar="COLUMN", help="Message log: column that identifies the dialog."
 )
-@click.option("--time", "time_", metavar="COLUMN", help="Message log: column of the send time.")
-@click.option("--body", metavar="COLUMN", help="Message log: column of the body.")
-@click.option("--type", "type_", metavar="COLUMN", help="Message log: column of the message type.")
+@click.option(
+    "--time", "time_", metavar="COLUMN", help="Message log: column that contains the send time."
+)
+@click.option("--body", metavar="COLUMN", help="Message log: column that contains the body.")
+@click.option(
+    "--type", "type_", metavar="COLUMN", help="Message log: column that contains the message type."
+)
 @click.option("--message-type", metavar="NAME", help="Message type if no column has it.")
 @click.option(
     "--from-service", metavar="[INSTANCE/DATABASE/]SERVICE",
@@ -88,7 +92,7 @@ class ImportOptions:
 @click.option("--to-service", type=SERVICE, help="Target service, if the input does not name it.")
 @click.option("--contract", metavar="NAME", help="Contract, if the input does not name it.")
 @click.option(
-    "--leave-open", is_flag=True, help="Message log: do not end dialogs after their last message."
+    "--leave-open", is_flag=True, help="Message log: do not end dialogs after the last message."
 )
 @click.option(
     "--topology", metavar="TOPOLOGY",
@@ -118,9 +122,9 @@ def import_(
     other table is a message log, whose columns you name. Tables may be CSV, JSON, JSON Lines or
     Parquet, of any size.
 
-    INSTANCE is where a recording was made, if the recording does not name its instance; the default
-    is the file's name. The exit code is 1 if anything could not be mapped, or nothing was found;
-    unmapped input is reported by kind, with counts.
+    INSTANCE is the instance where a recording was made, if the recording does not name it; the
+    default is the file's name. The exit code is 1 if anything could not be mapped, or nothing was
+    found; unmapped input is reported by kind, with counts.
 
     \b
       hopline capture import ServerA=broker_events.xml --output friday.avro

@@ -49,7 +49,7 @@ class Order:
 
 
 def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recorded | None]:
-    """Record; return the manifest and the result, None if the capture was already complete."""
+    """Record; return the manifest and the result (None if the capture was already complete)."""
     former = _former(order.output)
     if former is not None and former.complete and not order.follow:
         return former, None
@@ -60,8 +60,8 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
         )
     cluster.wait(timeout, _report)
     topics = _chosen(cluster, order, topic_names(cluster, timeout))
-    # A resumed recording has positions; a topic that is new to the recording starts at its log's
-    # beginning.
+    # A resumed recording has positions; a topic that is new to the recording starts at the
+    # beginning of its log.
     since = order.since if former is None else ()
     recording = begin(
         cluster, topics, order.words, since=since, until=order.until, follow=order.follow

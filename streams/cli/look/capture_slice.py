@@ -115,7 +115,7 @@ def slice_(
 
     A masked value keeps its shape: letters become x, digits 0. A body that a rule cannot parse
     is removed. A rule that matched nothing is reported, and the exit code is 1. If bodies or
-    names are changed, state records of workers are left out, and error texts are masked. All
+    names are changed, workers' state records are left out, and error texts are masked. All
     options may be combined; those with ... may be repeated.
 
     \b

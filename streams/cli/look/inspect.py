@@ -39,7 +39,7 @@ Found = Iterator[tuple[Record, Look]]
 @click.option(
     "--conversation", metavar="ID",
     help="Show one dialog's path and records. ID is the dialog's id, the first 8 characters of "
-    "the id, or the text from which an import made the id.",
+    "the id, or the text from which an import derived the id.",
 )  # fmt: skip
 @click.option("--records", is_flag=True, help="Print the decoded records instead of a summary.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N records.")
@@ -73,7 +73,7 @@ def inspect(
       hopline inspect friday.avro --where "what = 'SEND' AND size > 100000"
       hopline inspect friday.avro --conversation 6f1c2a04
 
-    The exit code is 1 if something was lost, or if the dialog does not exist.
+    The exit code is 1 if anything was lost, or if the dialog does not exist.
     """
     reader = CaptureReader(path, salvage=salvage)
     topics = Topics(reader.metadata.prefix)

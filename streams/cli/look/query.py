@@ -54,8 +54,8 @@ def query(
     """Print a system view, or the result of a SELECT over views and queues.
 
     The columns are those of SQL Server's documentation, after columns for the instance and
-    database of a row. The views show committed state; workers need not run. The table has only the
-    columns that fit, while JSON has all columns.
+    database of a row. The views show committed state; workers need not run. The table shows only
+    the columns that fit; JSON contains all columns.
 
     \b
     hopline query sys.routes --at ServerA

@@ -145,13 +145,13 @@ def replay(
 ) -> None:
     """Replay the commands of a capture, keeping each dialog's original order and timing.
 
-    The capture is read to its end before the first command is sent, so a damaged capture sends
-    nothing. The job's position is committed together with the commands: after any interruption,
+    The whole capture is read before the first command is sent, so nothing is sent from a damaged
+    capture. The job's position is committed together with the commands: after any interruption,
     the same command with --job ID continues, and nothing is sent twice. At the end, deliveries
     are compared with the captured run and with the prediction of the routing core.
 
     Conversations keep their ids, so replay to a cluster that has none of these dialogs. Or give
-    them new ids, by which the monitor and 'hopline verify' distinguish them from live dialogs.
+    them new ids, so that the monitor and 'hopline verify' can distinguish them from live dialogs.
 
     \b
     hopline replay friday --topology new --dry-run

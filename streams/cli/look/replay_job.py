@@ -19,7 +19,7 @@ def new_job() -> str:
 def home_of_job(
     cluster: Cluster, topic: str, report: Callable[[str], None] | None = None
 ) -> str | None:
-    """Return the instance whose progress topic has the jobs of ``topic``; None if there is none.
+    """Return the instance whose progress topic contains the jobs of ``topic``, or None.
 
     If there is none, ``report`` gets a warning. Pass it only for a job whose name the user has
     chosen, because other jobs are never resumed.

@@ -19,7 +19,7 @@ from streams.errors.refusals import Refusals
 from streams.prose import counted
 
 SHOWN = 10
-"""The number of changed dialogs in the text; JSON has more."""
+"""Maximum number of changed dialogs in the text output; the JSON output lists more."""
 _NAME = 17
 _OUTCOMES = {
     "same": "same database, same path",
@@ -102,7 +102,7 @@ def forecast_json(
     return answer
 
 
-# --- Meanwhile -----------------------------------------------------------------------------------
+# --- During --------------------------------------------------------------------------------------
 
 
 def progress_text(rerun: Rerun, before: int, progress: Progress) -> str:

@@ -115,8 +115,9 @@ def verify(
 
     Compares the statements of applications with queues, endpoint state and events, message by
     message, and lists each exception: lost, delivered twice, out of order, changed, never sent.
-    Refused statements are counted by error number. Workers may run meanwhile. Up to 200,000
-    records are read by this process, more by Spark, which needs Java 17 or newer (--engine).
+    Refused statements are counted by error number. Workers can keep running during the audit. Up to
+    200,000 records are read by this process, more by Spark, which needs Java 17 or newer
+    (--engine).
 
     \b
     hopline verify --bootstrap localhost:9092
@@ -200,7 +201,7 @@ class _Choice:
 
 
 def _other(named: str, home: Topics) -> Cluster:
-    """Return another cluster, by its name in the settings, or by address without credentials.
+    """Return another cluster, by its name in the settings or by an address without credentials.
 
     [kafka] applies to the command's own cluster and is never sent to another one.
     """

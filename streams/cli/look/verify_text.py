@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _NAME = 24
 SHOWN = 20
-"""Exceptions in the text; JSON has all that were kept."""
+"""Maximum number of exceptions in the text output; the JSON output lists all that were kept."""
 WORDS: Words = {
     rf"(?<=^  )(?:{'|'.join(fault.name.lower() for fault in Fault)})(?= +[0-9a-f]{{8}}-)": BAD,
     rf"(?<=\d )(?:{'|'.join(fault.value for fault in Fault)})(?=$|, \d)": BAD,

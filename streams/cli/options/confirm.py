@@ -47,9 +47,9 @@ def step(verb: str, names: Iterable[str]) -> str:
 
 
 def confirm(*planned: Changes) -> None:
-    """Print each cluster with its changes on stderr; at a terminal, ask whether to go on.
+    """Print each cluster with its changes on stderr; at a terminal, ask whether to continue.
 
-    If the answer is no, the command ends with exit code 1. Without changes nothing is printed.
+    If the answer is no, the command exits with code 1. If there are no changes, nothing is printed.
     """
     ctx = click.get_current_context()
     changing = [each for each in planned if any(each.steps)]

@@ -24,7 +24,7 @@ def ensure_usable(path: Path, *, force: bool) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 with line feeds on every platform.
 
-    A script that is not ASCII gets a byte order mark, by which SQL Server's tools detect UTF-8.
+    A script that is not ASCII gets a byte order mark, which lets SQL Server's tools detect UTF-8.
     """
     marked = path.suffix == ".sql" and not text.isascii()
     # A lone surrogate, which UTF-8 cannot encode, becomes a question mark.

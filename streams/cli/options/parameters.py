@@ -28,7 +28,7 @@ class Finite(click.FloatRange):
 
 
 class Seconds(click.ParamType):
-    """A time in seconds, limited by Kafka's client: 31 bits of milliseconds."""
+    """A time in seconds, limited by the Kafka client: 31 bits of milliseconds."""
 
     name = "seconds"
 
@@ -82,7 +82,7 @@ class Address(click.ParamType):
         """Return the text if it is valid."""
         text = str(value)
         if text:
-            from streams.telemetry import address_of  # Prometheus's library only on demand
+            from streams.telemetry import address_of  # import the Prometheus library only on demand
 
             try:
                 address_of(text)

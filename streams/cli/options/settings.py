@@ -78,7 +78,7 @@ class SettingOption(click.Option):
         return found.value, ParameterSource.DEFAULT_MAP
 
     def _demand_value(self, ctx: click.Context, found: Sourced) -> None:
-        """Report an invalid value with its place in the file, which click cannot report."""
+        """Report an invalid value with its location in the file, which click cannot report."""
         try:
             self.type_cast_value(ctx, found.value)
         except click.BadParameter as error:
@@ -246,7 +246,7 @@ def credentials(ctx: click.Context) -> Credentials:
 
 
 def refuse_property(text: str, source: str) -> UsageError:
-    """Return the error for a property that Kafka's client rejects, with its source."""
+    """Return the error for a property that the Kafka client rejects, with its source."""
     return UsageError(
         f"{source}: {text}.",
         "librdkafka's CONFIGURATION.md lists all properties and their values.",

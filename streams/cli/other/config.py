@@ -43,7 +43,7 @@ def config() -> None:
 def show(ctx: click.Context, /, format_: str, **_: object) -> None:
     """Show every setting, its value and its source.
 
-    Flags have the same effect as for `hopline worker`. Passwords and keys are shown as ***.
+    Flags have the same effect as in `hopline worker`. Passwords and keys are shown as ***.
     """
     rows = [*_settings(ctx), *_properties(ctx)]
     if format_ == "json":

@@ -84,7 +84,7 @@ class MadeUpTrafficOptions:
     "--topology",
     default="combined",
     show_default=True,
-    help="Name of the topology that the capture is for.",
+    help="Name of the topology for which the capture is intended.",
 )
 @format_option()
 @together(MadeUpTrafficOptions)
@@ -135,7 +135,7 @@ def traffic(
     "-o",
     required=True,
     type=click.Path(path_type=Path),
-    help="Folder to write the topology to.",
+    help="Folder in which to write the topology.",
 )
 @click.option("--instances", default=500, show_default=True, help="Exact number of instances.")
 @click.option(

@@ -12,7 +12,7 @@ from streams.errors import UsageError
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the next name of a command, after the names that have already been given."""
+    """Complete the next part of a command's name, after the parts that have already been given."""
     command: click.Command | None = ctx.find_root().command
     for name in ctx.params.get(param.name or "") or ():
         command = command.get_command(ctx, name) if isinstance(command, click.Group) else None

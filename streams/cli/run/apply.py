@@ -43,7 +43,7 @@ class _Planned:
 @click.command()
 @click.argument("topology", type=TopologyArgument())
 @part_option
-@click.option("--prune", is_flag=True, help="Also remove objects that the topology does not have.")
+@click.option("--prune", is_flag=True, help="Also remove objects that are not in the topology.")
 @click.option("--force", is_flag=True, help="Apply the plan even if it breaks open dialogs.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @yes_option
@@ -67,10 +67,11 @@ def apply(
 
     Running workers use a new version within a second. Without --prune nothing is removed. The
     command prints the plan first, and at a terminal it asks for confirmation. If the plan would
-    break open dialogs (their service or database would be gone, or they could not reach their
-    other side), the command changes nothing unless --force is given, and the exit code is 1. The
-    exit code is also 1 if topics have too few replicas, or if brokers leave transactions open for
-    more than 15 s. Only an operator can change these; everything else is done in that case.
+    break open dialogs (their service or database would be gone, or they could not reach their other
+    side), the command changes nothing unless --force is given, and the exit code is 1. The exit
+    code is also 1 if topics have too few replicas, or if brokers leave transactions open for more
+    than 15 s. Only an operator can fix these problems; in that case, everything else is still
+    applied.
 
     If the instances name different clusters, each cluster gets its own share, at the address of
     the topology or the settings. The plans of all clusters are made before anything is changed.

@@ -35,7 +35,7 @@ _EVERY = 5.0  # seconds between lines of progress if they cannot overwrite each 
     help="Leave the system running afterwards, with a dashboard.",
 )  # fmt: skip
 @click.option(
-    "--stop", "ends", is_flag=True, help="Stop a system that --keep-running has left running."
+    "--stop", "ends", is_flag=True, help="Stop a system that was started with --keep-running."
 )
 @click.pass_context
 def demo(

@@ -38,10 +38,10 @@ def failover(
     """Fail PAIR (a mirrored pair or an availability group) over to another instance.
 
     The new principal continues the dialogs from the old principal's last commit, without copying,
-    because the pair has its own topics. The old principal cannot commit any more, whether it is
-    stopped, disconnected or killed, and becomes the mirror when it returns. Senders over a mirrored
-    route wait until the new principal reports its role; listeners resolve to the new principal at
-    once. At a terminal the command asks for confirmation.
+    because the pair has its own topics. The old principal can no longer commit, whether it is
+    stopped, disconnected or killed, and becomes the mirror when it returns. Senders that use a
+    mirrored route wait until the new principal reports its role; listeners resolve to the new
+    principal immediately. At a terminal the command asks for confirmation.
 
     Exit code 1: the catalog is changed, but the new principal has not reported its role yet.
 

@@ -67,7 +67,7 @@ class MonitorOptions:
     default="10m",
     show_default=True,
     type=DURATION,
-    help="Longest time between compared copies. A message that takes longer counts as missing.",
+    help="Maximum time between compared copies. A message that takes longer counts as missing.",
 )
 @click.option(
     "--job",
@@ -85,13 +85,13 @@ class MonitorOptions:
     "--until-idle",
     type=Finite(min=0, min_open=True),
     metavar="SECONDS",
-    help="Stop when no record has arrived for this time.",
+    help="Stop if no record arrives for this long.",
 )
 @click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="File to create when all queries run.",
+    help="File to create when all queries are running.",
 )
 @click.option(
     "--http",
@@ -127,7 +127,7 @@ def monitor(
 
 
 def _stop_on_signal() -> Event:
-    """Return an event that the first signal sets; the second signal exits at once."""
+    """Return an event that the first signal sets; a second signal exits immediately."""
     stop = Event()
     call_on_stop(stop.set, once=True)
     return stop

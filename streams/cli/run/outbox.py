@@ -56,8 +56,8 @@ def outbox(
 ) -> None:
     """Relay committed statements from an application's outbox tables to Kafka.
 
-    Runs until SIGTERM. Run one relay for each outbox; a second relay would take over. Killing a
-    relay loses and repeats nothing, so just start it again. docs/client.md describes the
+    Runs until SIGTERM. Run one relay for each outbox; a second relay would take over. If a relay
+    is killed, nothing is lost or repeated: just start it again. docs/client.md describes the
     application's side.
     """
     if dialect is not None:

@@ -73,8 +73,8 @@ def worker(
     both, or agents: those of a topology (--topology), or a service that comes with Hopline
     (--service data-dependent-routing, or configuration-notice).
 
-    Any number of processes may serve an instance, each with its own --slot. Killing a process
-    loses nothing: a restarted process with the same slot continues at once. Of two endpoint workers
+    Any number of processes may serve an instance, each with its own --slot. Killing a process loses
+    nothing: a restarted process with the same slot continues immediately. Of two endpoint workers
     with --standby and the same --slot, one is active; the other follows its state and takes over
     within seconds if the active one fails.
     """
@@ -137,7 +137,7 @@ def _serving(process: Process, settings: WorkerSettings) -> Iterator[None]:
     if not settings.http:
         yield
         return
-    from streams.workers.http import serving  # import Prometheus's library only on demand
+    from streams.workers.http import serving  # import the Prometheus library only on demand
 
     with serving(process, settings.http, settings.answer_within) as port:
         logging.getLogger("hopline.ready").info("metrics and health on port %d", port)

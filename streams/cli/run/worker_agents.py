@@ -178,7 +178,7 @@ def _answering(http: str | None) -> Iterator[Callable[[], None]]:
     if not http:
         yield started.set
         return
-    # Prometheus's library only on demand.
+    # Import the Prometheus library only on demand.
     from streams.telemetry import CONTENT_TYPE, answering, exposition_of, health_answer
 
     figures = exposition_of(list)

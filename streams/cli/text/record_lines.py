@@ -1,4 +1,4 @@
-"""Print records: one per line, a dialog's records as a story, or as JSON."""
+"""Print records: one per line, as a dialog's chronological story, or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The terminal: the only place that decides how wide text is, and where it has colour."""
+"""The terminal: the only module that decides how wide text is and where it is coloured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TextIO
 import click
 
 NARROWEST, WIDEST = 60, 160
-"""Columns: a line of records needs the first; sentences longer than the second are hard to read."""
+"""Columns: lines of records need the first; sentences wider than the second are hard to read."""
 BAD, CARE, GOOD = "red", "yellow", "green"
 
 Words = Mapping[str, str]
@@ -38,7 +38,7 @@ def table_width() -> int:
 def text_width(stream: TextIO | None = None) -> int | None:
     """Return the columns for sentences; None if stdout, or ``stream``, is no terminal.
 
-    A script gets the same text at any time, so only a terminal's width counts.
+    A script always gets the same text, so only a terminal's width counts.
     """
     if not (stream or sys.stdout).isatty():
         return None

@@ -48,7 +48,7 @@ def lines(text: str) -> str:
 
 def shorten(text: str, width: int) -> str:
     """Return a text on one line of at most ``width`` characters; control characters are escaped."""
-    shown = one_line(text[: width + 1])  # the text may be a body of megabytes
+    shown = one_line(text[: width + 1])  # the text may be a body of several megabytes
     return shown if len(shown) <= width else shown[: max(0, width - 1)] + "…"
 
 
