@@ -18,7 +18,7 @@ from streams.topology import Agent, ShippedService, Topology
 Place = tuple[str, str]
 """An instance and one of its databases."""
 Maker = Callable[[Agent, Place, dict[str, Any]], HoplineApp]
-"""Creates the application of a kind at a place, with the options of hopline_app."""
+"""Creates an agent's application for a database, with the options of ``hopline_app``."""
 
 
 def applications_of(

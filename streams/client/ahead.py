@@ -103,7 +103,7 @@ class ReadAhead:
         or for the group, if Kafka does not return the committed offsets, or if an earlier commit
         still waits for Kafka. Raises PositionLostError if the offsets are lost, and FencedError if
         Kafka no longer accepts this member. All errors except a missing topic and a waiting commit
-        are permanent: the client reports them once, and would then block forever.
+        are permanent: the client reports each of them only once, and would then block forever.
         """
         if self._over is not None:
             raise self._over

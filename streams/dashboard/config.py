@@ -33,7 +33,7 @@ class DashboardConfig:
 
     @property
     def local(self) -> bool:
-        """Return whether only this machine, or a container's host, can reach the dashboard."""
+        """Return whether only this machine, or the container's host, can reach the dashboard."""
         return is_loopback(self.published[0] if self.published else self.host)
 
 

@@ -17,7 +17,7 @@ from streams.routing import parse_address
 from streams.topology import Finding, Topology, load
 
 Read = Callable[[], tuple[object, Topology | None]]
-"""Returns a stamp that changes with the topology, and the topology, or None if there is none."""
+"""Returns a stamp that changes whenever the topology changes, and the topology, if any."""
 
 
 @dataclass(frozen=True, slots=True)

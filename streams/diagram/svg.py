@@ -114,7 +114,7 @@ def svg_text(diagram: Diagram, links: Links | None = None) -> str:
 
 
 def _own_ground(diagram: Diagram, layout: Layout) -> Iterator[str]:
-    """Yield the parts that only a separate file needs: background and title."""
+    """Yield the parts that only a standalone file needs: background and title."""
     yield f'<rect class="f-ground" width="{_n(layout.width)}" height="{_n(layout.height)}"/>'
     yield _text(MARGIN, MARGIN + FONT, diagram.title, "title")
 

@@ -1,4 +1,4 @@
-"""An event of ``schemas/Event.avsc``, and its report of a copy."""
+"""The fields of an event (``schemas/Event.avsc``), and the outcome that it reports for a copy."""
 
 from __future__ import annotations
 

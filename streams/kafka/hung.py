@@ -82,7 +82,7 @@ def find_hung(
 
 
 def await_committed(cluster: Cluster, ends: Offsets, timeout: float) -> None:
-    """Return when all transactions before these ends are committed or aborted.
+    """Wait until all transactions before these ends have been committed or aborted.
 
     Raises SurroundingsError if a transaction stays open for ``timeout`` seconds.
     """

@@ -61,7 +61,7 @@ def read_begins(cluster: Cluster, topics: Sequence[str]) -> Offsets:
 
 
 def read_highs(cluster: Cluster, topics: Sequence[str]) -> Offsets:
-    """Return the high watermarks, including uncommitted records; like :func:`read_ends`."""
+    """Return high watermarks like :func:`read_ends`, but including uncommitted records."""
     spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     return _of_topics(cluster, topics, spec, IsolationLevel.READ_UNCOMMITTED)
 

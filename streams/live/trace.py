@@ -2,8 +2,8 @@
 
 A probe is an acknowledgement of a nonexistent dialog. Forwarders route a probe by the same rules
 and the same plan as a message. The probe ends in the topic ``ack`` of the delivering instance,
-where the endpoint worker finds no dialog. (The worker answers a returning probe that the dialog is
-closed, but this answer reaches no endpoint.) The probe's ``sb-hop`` contains the path and the
+where the endpoint worker finds no dialog. (The worker replies to a returning probe that the dialog
+is closed, but this reply reaches no endpoint.) The probe's ``sb-hop`` contains the path and the
 times.
 """
 
@@ -35,7 +35,7 @@ class Verdict(Enum):
 
     OK = "ok"
     DIFFERS = "differs"
-    """The probe arrived over a path that `path` does not predict."""
+    """The probe arrived over a path that `hopline path` does not predict."""
     LOST = "lost"
 
 
@@ -73,7 +73,7 @@ class Probe:
 
 
 class Tracer:
-    """A context manager that sends probes, one after the other, from one service to another.
+    """A context manager that sends probes, one at a time, from one service to another.
 
     ``timeout``: seconds for one direction.
     """

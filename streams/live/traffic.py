@@ -1,7 +1,7 @@
 """Open-loop load: statements are due at given times, even if the system is slow.
 
-A closed loop waits for the system and so hides its latency. In this loop, a statement that is sent
-after its due time counts as late, and the next statements are not postponed.
+A closed loop waits for the system and thereby hides its latency. In this loop, a statement that is
+sent after its due time counts as late, and the next statements are not postponed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from streams.chance import Chance
 from streams.client import Client, Conversation
 
 LATE = 0.01
-"""Seconds after its due time after which a statement counts as late."""
+"""Number of seconds past its due time after which a statement counts as late."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Verify that no message is lost: find sources, choose an engine that reads them, and judge."""
+"""Verify that no message is lost: find sources, choose an engine to read them, and judge."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _stateless(surveyed: Sequence[_Placed]) -> list[str]:
 
 
 def _demand_all(topologies: Sequence[Topology]) -> None:
-    """Raise UsageError if the other half of dialogs may be in another cluster."""
+    """Raise UsageError if the other side of dialogs may be in another cluster."""
     here = {name for topology in topologies for name in topology.instances}
     for topology in topologies:
         for neighbour in topology.neighbours.values():

@@ -27,9 +27,9 @@ _OF_KEY = frozenset({"ssl.certificate.location", "ssl.certificate.pem", "ssl.key
 _OF_STORE = frozenset({"ssl.keystore.location", "ssl.keystore.password"})
 _AUTHORITY = frozenset({"ssl.ca.location", "ssl.ca.pem"})
 _NAMES = {"https": "https", "none": ""}
-"""Java's values for the check that a broker's certificate contains the broker's name."""
+"""The Java client's values for checking that a broker's certificate contains its name."""
 _AT_ONCE = 20
-"""Records per poll. A header takes 140 bytes of Java's memory, and a record can have 99,000."""
+"""Records per poll. A header takes 140 bytes of Java heap, and a record can have 99,000 headers."""
 _REMEDY = (
     "Verify without Spark (--engine local) or captures of its topics (--capture FILE), or use TLS "
     "with SCRAM, PLAIN or a key."

@@ -33,7 +33,7 @@ Positions = dict[tuple[str, int], bytes | None]
 """The latest record of positions, by topic and partition; None without such a record."""
 
 _ERROR, _HEAD = b"<Error ", 256
-"""The start of an Error's body, and a length that is enough to include its code."""
+"""The start of an Error's body, and a length that is sufficient to include its code."""
 
 
 class Listener(Protocol):

@@ -1,4 +1,4 @@
-"""Read captures on Spark's executors with its Avro source, and judge them by given functions.
+"""Read captures on Spark's executors with its Avro source, and judge them with the given functions.
 
 This module makes no decisions. Files are split into blocks if possible. Spark groups the parts of
 one dialog and spills data that does not fit into memory. Each partition is judged by the same
@@ -32,7 +32,7 @@ Sum = TypeVar("Sum")
 
 REMEDY = "The file is damaged or incomplete. Copy it again, or capture or generate it again."
 _READ = {"topic", "key", "headers"}
-"""Bodies are not needed, so they are skipped instead of decoded."""
+"""Bodies are not needed, so they are skipped instead of being decoded."""
 
 
 class RowReader(Protocol):

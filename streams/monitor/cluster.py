@@ -34,5 +34,5 @@ def cluster_id(spark: SparkSession, cluster: Cluster, *, timeout_ms: int = TIMEO
             cause = cause.getCause()
         raise SurroundingsError(
             f"No Kafka cluster answers at {cluster.bootstrap}: {cause.getMessage()}",
-            "Is it running? Is --bootstrap HOST:PORT right?",
+            "Is it running? Is --bootstrap HOST:PORT correct?",
         ) from error

@@ -23,7 +23,7 @@ STORE_FORM = "2"
 
 @dataclass(frozen=True, slots=True)
 class MonitorConfig:
-    """The settings of one monitor; durations are milliseconds unless a name has another unit."""
+    """The settings of one monitor; durations are in milliseconds unless the name has a unit."""
 
     bootstrap: str
     """``host:port`` of the Kafka cluster."""
@@ -51,11 +51,11 @@ class MonitorConfig:
     """Replay job whose dialogs are monitored; None monitors all dialogs that are not from a replay.
     """
     keep: float | None = None
-    """Days after which rows are deleted; never for None."""
+    """Days after which rows are deleted; None: rows are never deleted."""
     until_idle: float | None = None
-    """Seconds without a record after which the monitor stops; never for None."""
+    """Seconds without a record after which the monitor stops; None: it never stops by itself."""
     ready_file: Path | None = None
-    """File that is created when all queries run."""
+    """File that is created when all queries are running."""
     http: str | None = None
     """``HOST:PORT`` of /metrics, /healthz and /readyz; a port alone is on loopback; None for none.
     """

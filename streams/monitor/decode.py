@@ -44,7 +44,7 @@ def _projected(writers: Writers, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the reader's schema: the current schema with only the needed fields."""
     current = dict(next(iter(writers.values())))
     kinds = (field["type"] for field in current["fields"])
-    # A type is defined at its first use, which may be in a field that is not needed.
+    # A type is defined where it is first used, which may be in a field that is not needed.
     defined = {kind["name"]: kind for kind in kinds if isinstance(kind, dict) and "name" in kind}
     wanted = [dict(field) for field in current["fields"] if field["name"] in names]
     for field in wanted:

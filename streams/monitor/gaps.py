@@ -23,7 +23,7 @@ def gaps(envelopes: DataFrame, now: Column, *, within: int, late: int) -> DataFr
     window must be present. The state of a window is small: the count, sum and exclusive or of its
     numbers. If more numbers arrived twice than are missing, the gap is not visible, but repeats
     raise a separate alarm. In such a stretch ``missing`` is 0, which also withdraws an earlier
-    report, so the result does not depend on batch boundaries. An Error skips numbers on purpose
+    report, so the result does not depend on batch boundaries. An Error deliberately skips numbers
     (U-47), and messages that a broker creates have no numbers.
     """
     sequenced = ~flagged(Flag.ERROR, Flag.UNSEQUENCED) & (F.col("fragment") == 0)

@@ -1,7 +1,7 @@
 """The life of each message, from its first transmission to its last copy, as one session.
 
 A session contains all sightings of one message, with at most the horizon between successive
-sightings. When the session is over, the message gets a row if there is a problem: it never arrived
+sightings. When the session ends, the message gets a row if there is a problem: it never arrived
 (missing), it arrived more than once (with the cause of each copy), or it arrived long after it was
 sent. Retries do not extend a session; otherwise, a message that is lost repeatedly would never
 count as missing.
@@ -154,7 +154,7 @@ def heartbeats(raw: DataFrame, now: Column) -> DataFrame:
 
 
 def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
-    """Return the messages with problems (LIVES), each when its session is over.
+    """Return the messages with problems (LIVES), each when its session ends.
 
     ``horizon`` is the longest time (ms) between two sightings of a session, ``late`` the watermark.
     """

@@ -31,7 +31,7 @@ class Liveness:
     def seen(self, instance: str, at: int, count: int, period: float = 1.0) -> None:
         """Record a heartbeat; the next heartbeat is due in ``period`` seconds.
 
-        The count LEFT means that the sender leaves.
+        The count LEFT means that the sender is leaving.
         """
         self._last[instance] = (at, 0 if count == LEFT else _SILENCE_MS * period)
         self._newest = max(self._newest, at)

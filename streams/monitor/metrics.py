@@ -1,6 +1,6 @@
 """Metrics for Prometheus, health and readiness of a running monitor.
 
-The only labels are the names of the monitor's queries, of which there are a few.
+The only labels are the names of the monitor's queries, of which there are only a few.
 """
 
 from __future__ import annotations

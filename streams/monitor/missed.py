@@ -12,7 +12,7 @@ Place = tuple[str, int]
 
 
 def missed(checkpoint: Path, cluster: Cluster) -> dict[Place, int]:
-    """Return how many records of each partition are gone at most, since the queries last ran.
+    """Return the maximum number of records that each partition has lost since the queries last ran.
 
     ``checkpoint`` is the folder with the checkpoint of each query. The markers of transactions also
     occupy offsets, so there may have been fewer records.

@@ -1,4 +1,4 @@
-"""Write the store's rows also to the topic ``metric``."""
+"""Write the store's rows to the topic ``metric`` as well."""
 
 from __future__ import annotations
 

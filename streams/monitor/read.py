@@ -63,7 +63,7 @@ def stream(
     *,
     most: int | None = None,
 ) -> DataFrame:
-    """Return the records of all topics whose names match a Java pattern, from the earliest on.
+    """Return the records, from the earliest, of all topics whose names match a Java pattern.
 
     ``access`` comes from :func:`streams.monitor.access.source_options`. A batch has at most
     ``most`` records, if given. A pattern is needed instead of a name, because every queue has its

@@ -31,10 +31,10 @@ Avro reserves memory for the length that a prefix claims, and an OutOfMemoryErro
 path has at most 65 visits, a name at most 256 bytes.
 """
 _OURS = {"string": 64 << 20, "bytes": 64 << 20, "collectionItems": 1 << 20}
-"""The limits for captures, which Hopline has written: they allow any record's body and headers."""
+"""The limits for captures, which Hopline wrote: they allow any record's body and headers."""
 _LEAVE_S = 20.0
 _GONE = (Py4JError, ConnectionRefusedError)
-"""Errors of calls to Spark's process if it has ended."""
+"""Errors that calls to Spark's process raise after the process has ended."""
 
 SETTINGS = {
     "spark.driver.memory": "2g",

@@ -45,7 +45,7 @@ class StateSink(BatchSink):
             happened = dialogs.troubles(events).collect()
         finally:
             frame.unpersist()
-        # Begin only now, because the transaction of the store must not wait for Spark.
+        # Begin only now, because the store's transaction must not wait for Spark.
         return chain(
             chain.from_iterable(map(self._side, sides)),
             (Trouble(**row.asDict()) for row in happened),

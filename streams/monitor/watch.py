@@ -49,7 +49,7 @@ class Watch:
     def look(self, store: Store) -> bool:
         """Process new batches; return whether the query has, or just had, work to do."""
         status = self.query.status
-        # A trigger looks for data for a moment; if the search takes longer, the trigger waits for
+        # A trigger looks for data for only a moment; if this takes longer, it is waiting for
         # Kafka.
         self._active = self._active + 1 if status["isTriggerActive"] else 0
         busy = bool(status["isDataAvailable"]) or self._active > _MOMENT

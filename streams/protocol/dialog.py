@@ -44,7 +44,7 @@ class Dialog:
     of the stored fragments of an incomplete message, and ``held`` the positions of out-of-order
     fragments. ``parked`` contains (number, position) of each message for a queue that is off; the
     number -1 is the dialog's own timer, and any other negative number is an Error. The other side's
-    messages with numbers from ``deaf_from`` on are not enqueued, because the application has ended
+    messages from number ``deaf_from`` on are not enqueued, because the application has ended
     the dialog, or because this side has rejected a message for the reason ``refusal``.
     """
 

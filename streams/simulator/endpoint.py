@@ -128,7 +128,7 @@ class EndpointProcess:
 
     @property
     def _caught_up(self) -> bool:
-        """Return whether the backlog at the start has been applied; timers must wait until then."""
+        """Return whether the initial backlog has been applied; timers must wait until then."""
         return all(p >= end for p, end in zip(self._positions, self._backlog, strict=True))
 
     def _turn(self) -> None:

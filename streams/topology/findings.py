@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Severity(Enum):
-    """The severity of a finding, from the worst to the mildest."""
+    """The severity of a finding, in descending order."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -40,7 +40,7 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A database: its place ``instance/database``, and its broker id in comparable form."""
+    """A database: its place ``instance/database``, and its broker id, normalized for comparison."""
 
     at: str
     broker: str

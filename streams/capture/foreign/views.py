@@ -82,7 +82,7 @@ def read_endpoint(
     cells: Mapping[str, Any], place: Home, names: Names, where: str,
     report: Report,
 ) -> Iterator[Finding]:  # fmt: skip
-    """Yield the findings of a row of sys.conversation_endpoints."""
+    """Yield the facts that a row of sys.conversation_endpoints contains."""
     instance, database = place
     conversation, handle = (
         guid(cells.get("conversation_id")),

@@ -47,7 +47,7 @@ def move_role(
     timeout: float,
     approve: Callable[[Moved], None] = lambda _: None,
 ) -> Moved:
-    """Make an instance the principal of a pair; wait ``timeout`` s for its report.
+    """Make an instance the principal of a pair; wait up to ``timeout`` seconds for its report.
 
     ``approve`` receives the plan, with the catalog's current version, and may raise an exception.
     Raises UsageError for an unknown pair, and for an instance that is not a partner or is already

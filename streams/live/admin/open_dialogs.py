@@ -48,9 +48,9 @@ def find_broken(
 ) -> Iterator[Broken]:
     """Yield the open dialogs that would break if a plan were applied.
 
-    ``now`` is in epoch seconds. For pure additions, which break nothing, no state is read. If the
-    plan is for one cluster's share, ``whole`` is the whole topology, whose other parts do not
-    change.
+    ``now`` is in epoch seconds. If the plan only adds objects, which breaks nothing, no state is
+    read. If the plan is for one cluster's share, ``whole`` is the whole topology, whose other parts
+    do not change.
     """
     if not (change.changed or change.removed):
         return

@@ -55,7 +55,7 @@ from streams.workers.endpoint.inputs import Inputs
 AT_ONCE = 500
 """Dialogs per transaction."""
 BODIES_AT_ONCE = 500
-"""Bodies per transaction: 450 MB if all bodies have the maximum size."""
+"""Bodies per transaction: at most 450 MB, if all bodies have the maximum size."""
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class State:
             except MalformedError as error:
                 raise SurroundingsError(
                     f"{topic}/{number} cannot be decoded: {error}.",
-                    "Run this command with the version of the workers that wrote it.",
+                    "Run this command with the same version as the workers that wrote it.",
                 ) from error
         return state
 

@@ -141,7 +141,7 @@ def _owning(cluster: Cluster, home: str) -> Iterator[Consumer]:
     consumer = cluster.consumer(
         _group(cluster, home),
         partition_assignment_strategy="range",
-        topic_metadata_refresh_interval_ms=500,  # until the consumer knows the new partitions
+        topic_metadata_refresh_interval_ms=500,  # until the consumer knows about the new partitions
         # Workers apply the records; this member only owns the partitions.
         auto_offset_reset="latest",
     )
@@ -176,9 +176,10 @@ def _demand_applied(cluster: Cluster, home: str) -> None:
 
 
 def _passed(cluster: Cluster, home: str) -> dict[tuple[str, int], int]:
-    """Return the next offsets to read; Kafka deletes those of a group that is stopped for a week.
+    """Return the next offsets to read, even if Kafka has deleted the group's committed offsets.
 
-    The state also contains the offsets, as for a worker that restores its state.
+    Kafka does so if the group has been stopped for a week. The state also contains the offsets, as
+    for a worker that restores its state.
     """
     inputs, dialog = Inputs.of(cluster.topics, home), cluster.topics.dialog(home)
     passed = dict(read_positions(cluster, _group(cluster, home), list(inputs)))

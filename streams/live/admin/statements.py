@@ -104,7 +104,7 @@ def publish_script(cluster: Cluster, planned: Planned) -> int:
 
 
 def changed_fields(planned: Planned, key: str) -> tuple[tuple[str, Any, Any], ...]:
-    """Return an object's changed fields, with their values before and after."""
+    """Return an object's changed fields, with their old and new values."""
     old, new = planned.before.get(key, {}), planned.after.get(key, {})
     names = sorted({*old, *new})
     return tuple((n, old.get(n), new.get(n)) for n in names if old.get(n) != new.get(n))

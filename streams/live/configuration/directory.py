@@ -1,6 +1,6 @@
 """The directory of the configuration service: a file, or a database.
 
-At the start, a file must be valid as a whole; otherwise, the error names the line. The file may be
+At startup, the whole file must be valid; otherwise, the error names the line. The file may be
 edited later. Requests for a service with an invalid entry then get an error, and while the whole
 file is unreadable, its previous content is used. A database is queried for each request; while it
 is unavailable, requests wait.
@@ -79,7 +79,7 @@ def open_directory(named: str) -> Directory:
 
 
 def directory_of(agent: Agent) -> Directory:
-    """Return the directory in an agent's settings, or else in HOPLINE_DIRECTORY.
+    """Return the directory in an agent's settings or, if none is set there, in HOPLINE_DIRECTORY.
 
     A file's name is relative to the topology. Raises UsageError, InputError or SurroundingsError if
     the directory is missing or unreadable.

@@ -38,7 +38,7 @@ Place = tuple[str, Database]
 
 @dataclass(slots=True)
 class _LastRead:
-    """The topology that was read last, and the time of reading (epoch seconds)."""
+    """The topology that was read last, and the time at which it was read (epoch seconds)."""
 
     topology: Topology = field(default_factory=Topology)
     at: float = -inf
@@ -48,9 +48,9 @@ class _LastRead:
 class Notices:
     """Answer databases that request a route; ``clock`` is in epoch seconds.
 
-    The methods wait for Kafka and for the directory. They raise SurroundingsError or KafkaException
-    if Kafka or the directory is unavailable, or if another writer changed the catalog at the same
-    time; the caller then retries.
+    The methods block until Kafka and the directory have responded. They raise SurroundingsError or
+    KafkaException if Kafka or the directory is unavailable, or if another writer changed the
+    catalog at the same time; the caller then retries.
     """
 
     cluster: Cluster

@@ -20,7 +20,7 @@ Positions = dict[tuple[str, int], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Parameters of reading records: the owners of topics, and the workers' offsets of commands."""
+    """Parameters for reading records: the owners of topics, and the workers' command offsets."""
 
     sites: Sites
     read: Mapping[tuple[str, int], int]

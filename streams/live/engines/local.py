@@ -18,7 +18,7 @@ from streams.workers.collector import collecting_rarely
 
 
 class LocalEngine:
-    """Read one source after the other; the parts of dialogs are in memory, or on disk."""
+    """Read one source at a time; the parts of dialogs are kept in memory, or on disk."""
 
     name = "local"
 
@@ -89,7 +89,7 @@ def _of_message(reader: RecordReader, message: Message, prefix: str) -> Iterator
 
 
 def _digest(topic: str, value: bytes | None, prefix: str) -> bytes:
-    """Return the digest of a body; empty for topics other than commands and queues."""
+    """Return the digest of a body; empty for topics other than command and queue topics."""
     has_body = topic.startswith((f"{prefix}cmd.", f"{prefix}queue."))
     return digest_of(value or b"") if has_body else b""
 

@@ -128,7 +128,7 @@ def _scene(found: _Sorted, topology: Topology) -> steps.Scene:
 
 
 def _places(found: _Sorted) -> Iterator[tuple[bool, Place]]:
-    """Yield the places of the sides from all records that state one, the most reliable first."""
+    """Yield the places of the sides from all records that contain one, the most reliable first."""
     for statement in found.statements:
         command = statement.command
         if command.kind is CommandKind.BEGIN:

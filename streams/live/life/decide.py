@@ -1,8 +1,8 @@
 """Reconstruct each forwarder's decision about a copy, and the rule behind it, from the catalog.
 
-A forwarder records the destination of a copy, but not the reason. Here, the same routing code finds
-the reason with the current routes of the catalog. If these routes would send the copy to another
-place, the routes have changed since, and the result reports the difference.
+A forwarder records the destination of a copy, but not the reason. Here, the same routing code
+determines the reason from the catalog's current routes. If these routes would send the copy to
+another place, the routes have changed since then, and the result reports the difference.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def draw_life(life: Life, *, rules: bool = False, fold: bool = True) -> Diagram:
 
 
 def cut(diagram: Diagram, first: int, last: int) -> Diagram:
-    """Return some rows of a diagram with their participants, in their original places."""
+    """Return some rows of a diagram with their participants, in their original positions."""
     rows = diagram.rows[first:last]
     met = {end for row in rows for end in row.ends}
     there = tuple(p for p in diagram.participants if p.place in met)
@@ -40,7 +40,7 @@ def _sight(step: Step, *, rules: bool) -> Sight:
 def _outward(sights: Sequence[Sight]) -> list[Sight]:
     """Return all sights, ordered by their distance from the start of the dialog.
 
-    So a gateway that only a retry has used is placed among the other gateways, not after the
+    So a gateway that was used only by a retry is placed among the other gateways, not after the
     target.
     """
     near: defaultdict[str, set[str]] = defaultdict(set)

@@ -45,7 +45,7 @@ _TIMEOUT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits of reading: the number of records kept, and the duration in seconds."""
+    """Limits for reading: the number of records kept, and the duration in seconds."""
 
     records: int = 50_000
     seconds: float = 20.0
@@ -142,7 +142,7 @@ class _Search:
     # --- reading ---------------------------------------------------------------------------------
 
     def _read(self, starts: Mapping[Place, int | None], ends: Mapping[Place, int]) -> None:
-        """Read partitions in parallel, from the given offsets to the given or the logs' ends."""
+        """Read partitions in parallel, from the given offsets to the given or current ends."""
         begins = {place: at for place, at in starts.items() if at != ends.get(place, -1)}
         if not begins or self._full:
             return
@@ -207,7 +207,7 @@ class _Search:
         self._found.left_out.append(sentence)
 
     def _report_trimmed(self, starts: Mapping[Place, int | None], since: int | None) -> None:
-        """Report the logs that begin later than the dialog may have."""
+        """Report the logs that begin later than the dialog may have begun."""
         begins = read_begins(self._cluster, sorted({topic for topic, _ in starts}))
         gone = {
             topic

@@ -23,7 +23,7 @@ from streams.wire.records import CONVERSATION, header_of, is_moved, key_of
 from streams.wire.state_keys import StateKey
 
 KEPT = 512
-"""Bytes kept of a body, enough to recognize the body and to read the number of an Error."""
+"""Number of bytes kept of a body: enough to recognize it, and to read the number of an Error."""
 
 
 class Issued(NamedTuple):
@@ -69,7 +69,7 @@ class BrokerEvent(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The state of an endpoint at some time; ``None`` if it was removed."""
+    """The state of an endpoint at a certain time; ``None`` if it was removed."""
 
     home: str
     key: StateKey

@@ -66,7 +66,7 @@ def _acknowledge(found: dict[Key, MessageLife], frames: Iterable[Frame]) -> None
     )
     waiting = {side: deque(sorted(n for s, n in found if s is side)) for side in (True, False)}
     for at, by_initiator, following in acks:
-        # A forged acknowledgement may name any number, so only numbers of messages are checked.
+        # A forged acknowledgement may name any number, so check only existing message numbers.
         numbers = waiting[not by_initiator]
         while numbers and numbers[0] < following:
             message = found[not by_initiator, numbers.popleft()]

@@ -85,7 +85,7 @@ class UpFolder:
         return self.path / "kafka"
 
     def log(self, name: str) -> Path:
-        """Return the log of a process: ``keeper``, or a job."""
+        """Return the path of a process's log: that of ``keeper``, or of a job."""
         return self.path / "logs" / f"{name}.log"
 
     def part(self, cluster: str) -> UpFolder:

@@ -1,4 +1,4 @@
-"""The state of workers: the current HTTP answer of each process, and how a process ended."""
+"""The state of workers: the current HTTP response of each process, and how a process ended."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from streams.live.local.folder import System, UpFolder, WorkerProcess
 
 HOST = "127.0.0.1"
 ANSWER_WITHIN = 1.0
-"""Seconds within which an answer must have arrived as a whole."""
+"""Seconds within which the whole response must have arrived."""
 LARGEST = 1 << 24
-"""Maximum size in bytes of an answer; metrics of a thousand instances take 1.3 MB."""
+"""Maximum size of a response in bytes; the metrics of a thousand instances take 1.3 MB."""
 _LONGEST = 1 << 17
-"""Maximum size of the reasons that are shown; a sentence for each worker takes about 50 bytes."""
+"""Maximum size of the displayed reasons; a sentence for each worker takes about 50 bytes."""
 _AT_ONCE = 16
-"""Maximum number of processes that are asked at a time."""
+"""Maximum number of processes that are queried at the same time."""
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})\b")
 _OK, _FAILED = 200, (500, 503)
 _READY = re.compile(rb"^hopline_worker_ready\{([^\n]*)\} ([01])", re.MULTILINE)
@@ -49,7 +49,7 @@ class WorkerStatus:
 def ask_workers(
     folder: UpFolder, system: System, instances: Iterable[str]
 ) -> tuple[WorkerStatus, ...]:
-    """Return the current state of all processes for these instances; ask them in parallel."""
+    """Return the current state of all processes for these instances; query them in parallel."""
     workers = folder.workers()
     alive = [folder.works(system, worker) for worker in workers]
     wanted = [worker.wanted(instances) for worker in workers]
@@ -98,7 +98,7 @@ def _ready_instances(metrics: bytes, is_ready: bool) -> frozenset[str]:
 
 
 def _unescaped(label: bytes) -> str:
-    """Return the value of a label in Prometheus's text format."""
+    """Return the value of a label in the Prometheus text format."""
     text = label.decode(errors="replace")
     return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], text)
 
@@ -113,7 +113,7 @@ def _sentences(status: int, body: bytes) -> tuple[str, ...]:
 def get(port: int, path: str) -> tuple[int, bytes] | None:
     """Return the status and body of a page on loopback; None without an HTTP answer in time.
 
-    Any program may listen on the port, and may send anything, slowly and without end.
+    Any program may listen on the port, and may send anything, slowly and endlessly.
     """
     deadline = time.monotonic() + ANSWER_WITHIN
     data = bytearray()
@@ -128,7 +128,7 @@ def get(port: int, path: str) -> tuple[int, bytes] | None:
                     status = _STATUS.match(head)
                     return (int(status[1]), body) if status else None
                 data += part
-    except OSError:  # nothing listens, or there is no answer in time
+    except OSError:  # nothing listens, or no response arrives in time
         pass
     return None
 

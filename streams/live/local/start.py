@@ -65,7 +65,7 @@ def start(folder: UpFolder, wish: Wish, report: Reporter) -> Started:
 
     Running processes continue, except for workers that do not serve the current instances. Raises
     UsageError if the folder belongs to another system, SurroundingsError if something does not
-    start in time. Processes that were started then continue to run, and `down` ends them.
+    start in time. In that case, processes that were started keep running, and `down` stops them.
     """
     with folder.alone():
         before = folder.system()

@@ -10,12 +10,12 @@ from streams.live.local.folder import System, UpFolder
 from streams.live.local.supervisor import DRAIN_S
 
 _MORE_S = 10.0
-"""Seconds that the supervisor needs in addition to its workers' drain."""
+"""Seconds that the supervisor needs in addition to the time for draining its workers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The parts that were stopped: a system's workers, the broker."""
+    """The parts that were stopped: a system's workers and the broker."""
 
     workers: bool
     broker: bool

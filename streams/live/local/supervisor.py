@@ -48,7 +48,7 @@ class Supervisor:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """Request the end of all processes."""
+        """Request that all processes stop."""
         self._stop.set()
 
     def run(self) -> None:

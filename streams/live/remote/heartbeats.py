@@ -13,7 +13,7 @@ from streams.wire import MalformedError
 from streams.wire.heartbeats import HeartbeatReader
 
 _SLICE = 0.2
-"""Seconds per call of the client library; short, so that interrupts are handled."""
+"""Seconds per call to the client library; short, so that interrupts are handled."""
 _END_WITHIN = 30.0
 
 

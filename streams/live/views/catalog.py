@@ -1,4 +1,4 @@
-"""The views over declared objects, from the catalog.
+"""The views of declared objects, from the catalog.
 
 Numbers that a server assigns are ``None``; additional columns contain the names.
 """

@@ -1,4 +1,4 @@
-"""The views over dialogs, from the endpoint workers' committed state; workers need not run."""
+"""The views of dialogs, from the endpoint workers' committed state; workers need not run."""
 
 from __future__ import annotations
 

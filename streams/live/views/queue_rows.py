@@ -1,4 +1,4 @@
-"""The rows of a service queue, as SELECT shows them."""
+"""The rows of a service queue, as SELECT returns them."""
 
 from __future__ import annotations
 

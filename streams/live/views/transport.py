@@ -1,4 +1,4 @@
-"""The views over messages in transit: forwarded messages, and connections."""
+"""The views of messages in transit: forwarded messages, and connections."""
 
 from __future__ import annotations
 

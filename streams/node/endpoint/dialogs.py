@@ -66,8 +66,8 @@ class Dialogs(Mapping[DialogKey, Dialog]):
     """Dialogs by key. Idle dialogs are kept as the bytes of their state records.
 
     A record is decoded on access. A dialog stays decoded if there is no ``unpack``, or if no
-    record has been written. ``last_copy`` is the default for dialogs whose last copy is unknown,
-    because the record does not contain it.
+    record has been written. ``last_copy`` is the default for dialogs whose last copy is unknown
+    because the state record does not contain it.
     """
 
     def __init__(self, unpack: Unpack | None = None, awake: int = AWAKE) -> None:

@@ -138,7 +138,7 @@ def _fits(schema: str, body: bytes) -> bool:
 
 
 def _compiled(schema: str) -> _Compiled | None:
-    """Return the result of :func:`_compile`, cached."""
+    """Return the result of :func:`_compile`, from the cache if possible."""
     with suppress(KeyError):  # other threads may clear the cache
         return _schemas[schema]
     compiled = _compile(schema)

@@ -30,7 +30,7 @@ SLEW = 0.5
 
 
 class KafkaClock:
-    """The broker's clock; ``at`` is always the process's monotonic clock in seconds.
+    """The broker's clock. Every ``at`` is a time of the process's monotonic clock, in seconds.
 
     ``own``: seconds by which the machine's clock is ahead of the monotonic clock at the start. One
     thread updates the clock; any thread may read it.

@@ -79,7 +79,7 @@ def _leading(instance: Instance, home: Home) -> Instance:
 
 
 def _to_pair(route: Route, home: Home) -> Route:
-    """Return a route to the home, converted to a mirrored route with the broker id."""
+    """Convert a route to the home into a mirrored route with the broker id."""
     if route.service != home.service or route.broker not in (None, home.broker):
         return route
     first, second = f"tcp://{home.instance}:4022", f"tcp://{PARTNER}:4022"

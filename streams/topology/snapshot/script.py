@@ -68,7 +68,7 @@ DECLARE @document nvarchar(max) = (SELECT
     JSON_QUERY(N'[' + ISNULL(@inside, N'') + N']') AS in_database
   FOR JSON PATH, INCLUDE_NULL_VALUES, WITHOUT_ARRAY_WRAPPER);
 
--- As XML, because SSMS shows and saves a cell of XML whole.
+-- As XML, because SSMS displays and saves an XML cell in full.
 SELECT (SELECT REPLACE(@document, N'?>', N'?\\u003e') AS [processing-instruction(hopline)]
         FOR XML PATH(N''), TYPE) AS snapshot;
 """

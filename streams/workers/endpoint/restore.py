@@ -254,7 +254,7 @@ def start_position(
 def lost_bodies(
     endpoint: Endpoint, aside: Consumer, inputs: Inputs, partition: int, positions: Sequence[int]
 ) -> Iterator[str]:
-    """Yield, for each log that begins above a body that the state needs, the affected dialogs.
+    """Yield a message about the affected dialogs for each log that has lost bodies they need.
 
     The function checks every dialog that needs a body, as trimming does a little later. Affected
     dialogs wait individually, and are reported (event 160) when the body is needed; other dialogs
