@@ -284,8 +284,8 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2a", DRV, NOT_SAID,
-        "A service is the pair of name and broker id: LOCAL is skipped if only the name is in "
-        "this instance.",
+        "A name and a broker id together identify a service: LOCAL is skipped if only the name "
+        "is in this instance.",
         at=sender(ACL, CATCH_ALL, others=[NEAR]),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=sent("M5", by="CatchAll", to=S, broker="D"),

@@ -83,7 +83,7 @@ SEVERAL_TARGETS = (to_target("R1", None, B), to_target("R2", None, C))
 ROWS = (
     RoutingExample(
         "EX-24a", DOC, f"{POST}: load balancing",
-        "A dialog without broker id takes one of the broker ids that the routes name.",
+        "A dialog without a broker id takes one of the broker ids that the routes name.",
         at=server_a(*BALANCED, ACL),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_FIRST),
         expects=sent("M3", by="LoadBalancingRoute1", to=B, broker="DatabaseB"),
@@ -132,7 +132,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-25b", DOC, f"{POST}: load balancing",
-        "A route without broker id prevents balancing: it has precedence over routes with a "
+        "A route without a broker id prevents balancing: it has precedence over routes with a "
         "broker id.",
         at=server_a(*BALANCED, to_target("Plain", None, GATE_A), ACL),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
@@ -222,7 +222,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-31", DOC, f"{POST}: high availability",
-        "Several routes without broker id are passed to the transport together too.",
+        "Several routes without a broker id are also passed to the transport together.",
         at=server_a(to_target("R1", None, GATE_A), to_target("R2", None, GATE_B)),
         asks=sent_from("DatabaseA", to="TargetService"),
         expects=sent("M2", by="R1 R2", to=f"{GATE_A} {GATE_B}"),
@@ -251,7 +251,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-33", DOC, f"{POST}: multiple target endpoint creation",
-        "Two routes without broker id to different copies: both addresses, and no broker id to "
+        "Two routes without a broker id to different copies: both addresses, and no broker id to "
         "separate them.",
         at=server_a(*SEVERAL_TARGETS),
         asks=sent_from("DatabaseA", to="TargetService"),
