@@ -33,7 +33,7 @@ class Chance:
         return items[self.below(len(items))]
 
     def once_in(self, n: int) -> bool:
-        """Return true once in ``n`` draws."""
+        """Return true in one of ``n`` draws on average."""
         return self.below(n) == 0
 
     def heavy(self) -> float:

@@ -1,4 +1,4 @@
-"""Folders and files that only their owner can read, whatever the umask.
+"""Folders and files that only their owner can read, regardless of the umask.
 
 Kafka data, captures and worker logs contain other people's messages. Windows has no file modes, so
 a file inherits the rights of its folder.

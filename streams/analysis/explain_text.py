@@ -56,7 +56,7 @@ def _explain_lines(answer: DecisionAnswer) -> Iterator[str]:
 
 
 def failure_text(ending: Ending, step: Step) -> str:
-    """Return the kind and the place of the end of a path without a delivery."""
+    """Return where and how a path ends without a delivery."""
     error = f": {int(ending.error)}, {text_of(ending.error)}" if ending.error is not None else ""
     match ending.disposition:
         case Disposition.UNKNOWN:

@@ -113,7 +113,7 @@ class Questions:
 def ask(topology: Topology | Path | str, now: float) -> Questions:
     """Open a topology for questions: a folder, a snapshot of live servers, or a loaded topology.
 
-    ``now`` (epoch seconds) determines which routes have expired; usually ``time.time()``. Raise
+    ``now`` (epoch seconds) determines which routes have expired; usually ``time.time()``. Raises
     InputError for syntax errors.
     """
     found = topology if isinstance(topology, Topology) else load(Path(topology), now)

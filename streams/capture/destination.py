@@ -11,7 +11,7 @@ __all__ = ["demand_topics"]
 
 
 def demand_topics(cluster: Cluster, topics: Iterable[str], timeout: float) -> None:
-    """Raise SurroundingsError unless all topics exist; creates no topics."""
+    """Raise SurroundingsError unless all topics exist; do not create any topic."""
     try:
         existing = cluster.admin().list_topics(timeout=timeout).topics
     except KafkaException as error:

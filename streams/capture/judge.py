@@ -29,7 +29,7 @@ from streams.topology import Database, Topology, homes_of
 
 
 class Standing(Enum):
-    """Whether captured messages could be judged, or the reason why they could not."""
+    """Whether captured messages could be judged, and if not, why."""
 
     JUDGED = "judged"
     UNKNOWN_SENDER = "unknown sender"

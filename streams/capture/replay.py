@@ -74,7 +74,7 @@ class Replayed:
 
     ``behind`` is the delay of the latest record in seconds (0 without times), ``late`` the number
     of records delayed by :data:`LATE` or more; ``rejections`` describes the first failures;
-    ``broken`` is the reason why the destination failed.
+    ``broken`` explains why the destination failed.
     """
 
     sent: int
@@ -191,7 +191,7 @@ class _Loop:
             self.tally.started = now - self._next.at
 
     def run(self) -> str | None:
-        """Send batch by batch; return the reason why the destination failed, or None."""
+        """Send batch by batch; return why the destination failed, or None."""
         try:
             while self._wait():
                 now = self._clock.monotonic()

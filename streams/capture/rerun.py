@@ -78,7 +78,7 @@ class Rerun:
                 yield str(conversation_of(key))
 
     def restate(self, due: Due, now: int) -> Outgoing:
-        """Return the record to produce, at ``now`` (epoch milliseconds)."""
+        """Return the record to produce at ``now`` (epoch milliseconds)."""
         again = Restatement(self.naming.job, self.naming.new)
         return again.apply(due.record, due.loop, now)
 

@@ -171,7 +171,7 @@ def _entries(metadata: Metadata) -> dict[str, str]:
 
 
 def _marker(entries: Mapping[str, str]) -> bytes:
-    """Return the sync marker, from the metadata, so that equal input gives equal bytes."""
+    """Return the sync marker, derived from the metadata, so that equal input yields equal bytes."""
     return hashlib.blake2b(json.dumps(entries).encode(), digest_size=16).digest()
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import uvicorn
 
 AT_ONCE = 500
-"""Maximum number of connections; further requests get status 503. A browser opens up to seven."""
+"""Maximum number of connections; additional requests get status 503. A browser opens up to
+seven."""
 IDLE_FOR = 10.0
 """Seconds after which a connection without a complete request is closed."""
 

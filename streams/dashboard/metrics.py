@@ -1,6 +1,6 @@
 """Metrics of a dashboard for Prometheus: views, durations, unavailable sources.
 
-The only labels are the names of pages and sources, of which there are a few.
+The only labels are the names of pages and sources, and there are only a few of them.
 """
 
 from __future__ import annotations

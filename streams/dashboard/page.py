@@ -34,8 +34,8 @@ class Page:
     """A page of the dashboard.
 
     ``layout`` creates the places; ``view`` returns their content for a URL, and is called every few
-    seconds, in its own thread. ``key`` is its keyboard shortcut. ``also`` contains further paths,
-    such as ``/dialog/{conversation}``.
+    seconds, in its own thread. ``key`` is its keyboard shortcut. ``also`` contains additional
+    paths, such as ``/dialog/{conversation}``.
     """
 
     path: str

@@ -33,7 +33,7 @@ class CachedResult(Generic[T]):
     """A cached result; ``value`` is None without a result.
 
     ``as_of`` is its time (epoch milliseconds), ``took`` the duration of reading, ``tried_at`` the
-    last attempt. ``trouble`` is the reason why it could not be read again; ``value`` is then older.
+    last attempt. ``trouble`` explains why it could not be read again; ``value`` is then older.
     """
 
     value: T | None = None

@@ -13,7 +13,7 @@ from streams.private import write_private
 
 _STOP_S = 20.0
 _OURS = "streams"
-"""Part of the command line of all Hopline processes, because process ids are reused."""
+"""Text in the command line of every Hopline process, because process ids are reused."""
 
 
 def note(data: Path, processes: Mapping[str, int]) -> None:

@@ -16,7 +16,7 @@ _BEGINNING = -2
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """The time of killing the gateway (epoch milliseconds), and the messages arrived by then."""
+    """When the gateway was killed (epoch ms), and the messages that had arrived by then."""
 
     instance: str
     at: int

@@ -123,7 +123,7 @@ def _runs(numbers: Sequence[int]) -> str:
 
 
 def _rounds(rows: Sequence[DiagramRow]) -> list[DiagramRow]:
-    """Keep the first of several equal rounds, with the number of repetitions."""
+    """Keep the first of several identical rounds, with the number of repetitions."""
     result: list[DiagramRow] = []
     position = 0
     while position < len(rows):

@@ -161,7 +161,7 @@ def box_of(slot: Slot, columns: Mapping[Place, float]) -> tuple[float, float]:
 def _slots(
     diagram: Diagram, y: float
 ) -> tuple[tuple[Slot, ...], tuple[tuple[float, int], ...], float]:
-    """Return the rows from top to bottom, the times beside them, and the lower end."""
+    """Return the rows from top to bottom, the times next to them, and the lower end."""
     slots: dict[int, Slot] = {}
     times: list[tuple[float, int]] = []
     for number, lands in _in_time(diagram.rows):

@@ -257,8 +257,8 @@ class Broker:
 def prepare() -> bool:
     """Fetch the jars and create the class archive in advance; return False if both exist already.
 
-    The archive contains the classes that a broker has loaded when it stops, so the function starts
-    and stops a broker.
+    The archive contains the classes that a broker has loaded by the time it stops, so the function
+    starts and stops a broker.
     """
     java, jars = find_java(), kafka_jars()
     target = archive.archive_path(java, jars)

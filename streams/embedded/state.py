@@ -91,7 +91,7 @@ class DataDir:
             return None
 
     def record(self, running: Running) -> None:
-        """Write the state file, atomically."""
+        """Write the state file atomically."""
         scratch = self.state_file.with_suffix(f".{running.pid}")
         write_private(scratch, json.dumps(asdict(running)) + "\n")
         os.replace(scratch, self.state_file)

@@ -158,7 +158,7 @@ _TEXTS: dict[int, str] = {
     8457: "the initiator sent a message type that only the target may send",
     8458: "a timer cannot be set in the conversation's present state",
     8459: "the message is larger than the limit",
-    8462: "the remote endpoint cannot exchange messages any more",
+    8462: "the remote endpoint can no longer exchange messages",
     8470: "the remote service has been dropped",
     8489: "the dialog has exceeded its lifetime",
     8492: "the contract has no message type that the initiator may send",

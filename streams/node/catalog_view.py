@@ -156,7 +156,7 @@ def _stated(asked: tuple[str, str, str], match: tuple[bool, bool, bool]) -> _Nam
 
 
 def _levels(rules: Iterable[Priority]) -> dict[_Names, int]:
-    """Map contract, local and remote service to a level; the first of equal rules counts."""
+    """Map contract, local and remote service to a level; the first of identical rules counts."""
     found: dict[_Names, int] = {}
     for rule in rules:
         found.setdefault((rule.contract, rule.local_service, rule.remote_service), rule.level)

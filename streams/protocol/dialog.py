@@ -29,7 +29,7 @@ DialogKey = tuple[str, uuid.UUID, bool]
 class Dialog:
     """An endpoint (``sys.conversation_endpoints``). Times are in epoch milliseconds.
 
-    Sending: fragments before ``acknowledged`` are stored at the other side (or were discarded);
+    Sending: fragments before ``acknowledged`` are stored on the other side (or were discarded);
     those before ``transmitted`` were sent at least once; messages below ``send_sequence`` were
     accepted from the application. Copies of fragments before ``suspect`` were sent before the
     latest retry or refusal and may be lost, like the retried fragments. ``chunks`` lists the
@@ -37,7 +37,7 @@ class Dialog:
     ``last_copy`` is a position in `out` at or after this dialog's latest copy. ``discarded_from``
     is the first message number that was discarded before its acknowledgement.
 
-    ``first_hop`` is the address that worked last. ``unheard`` counts acknowledgements that seem
+    ``first_hop`` is the last address that worked. ``unheard`` counts acknowledgements that seem
     lost; each makes the next acknowledgement take other addresses.
 
     Receiving: fragments before ``received`` are stored. ``partial`` contains the positions in `in`
@@ -105,7 +105,7 @@ class Dialog:
 
     @property
     def all_acknowledged(self) -> bool:
-        """Return whether the transmission queue contains no message of this side."""
+        """Return whether this side does not have any messages in the transmission queue."""
         return self.acknowledged[0] >= self.send_sequence
 
     @property

@@ -44,7 +44,7 @@ class Ending:
     # --- by the application ----------------------------------------------------------------------
 
     def stop_listening(self) -> None:
-        """Deliver no more messages and drop parked ones: the application has ended the dialog."""
+        """Stop deliveries and drop parked messages: the application has ended the dialog."""
         dialog = self.dialog
         waiting = [number for number, _ in dialog.parked if number >= 0]
         # If a message was rejected, earlier messages may still wait for their queue.

@@ -226,7 +226,7 @@ class Command(NamedTuple):
     """A statement of an application. ``stored_at`` is its record's time, by the writer's clock.
 
     ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
-    whose group BEGIN joins; ``group`` is the group of BEGIN or MOVE; ``also`` lists further
+    whose group BEGIN joins; ``group`` is the group of BEGIN or MOVE; ``also`` lists other
     conversations of the same side on which SEND sends the same message; if one conversation rejects
     the message, none of them sends it. A statement with a ``cause`` is applied once, however often
     it is issued.

@@ -44,7 +44,7 @@ class Limits:
 
     @property
     def late(self) -> int:
-        """Return for how long copies of the other side's last frame may still be appended.
+        """Return how long copies of the other side's last frame may still be appended.
 
         This is one and a half times the time to live: the sender's and the broker's clocks may each
         be off by a quarter of the time to live. A later copy creates no endpoint

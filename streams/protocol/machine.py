@@ -204,7 +204,7 @@ class Machine:
         return True
 
     def status(self, status: Status) -> None:
-        """Store the reason why the local forwarder could not send a copy."""
+        """Store why the local forwarder could not send a copy."""
         self._sender.refused(status)
 
     # --- timers and catalog changes --------------------------------------------------------------

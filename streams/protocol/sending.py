@@ -136,7 +136,7 @@ class Sender:
             self._watch()
 
     def refused(self, status: Status) -> None:
-        """Store the reason why the local forwarder could not send a copy; ignore older attempts.
+        """Store why the local forwarder could not send a copy; ignore older attempts.
 
         A refused retry does not show that the first copy was also refused.
         """

@@ -64,7 +64,7 @@ class Side:
     """The committed state of an endpoint, for the messages that it sends and receives.
 
     ``peer`` is the place of the broker id to which the endpoint is locked, if any. Messages with
-    numbers below ``acknowledged`` are settled: stored at the other side, or discarded from
+    numbers below ``acknowledged`` are settled: stored on the other side, or discarded from
     ``discarded_from`` on. ``expired``: closed by the end of its lifetime. Messages of the other
     side from ``deaf_from`` on are not delivered; messages in ``parked`` wait for a queue that is
     off. ``sent`` is the number of the endpoint's messages, including those of its end; the endpoint

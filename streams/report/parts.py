@@ -14,7 +14,7 @@ from streams.report.facts import Ending
 Where = tuple[int, int]
 """Partition and offset of a record."""
 NOBODY = b""
-"""The key of counts that belong to no dialog."""
+"""The key of counts that do not belong to any dialog."""
 _ID = 16  # bytes
 
 

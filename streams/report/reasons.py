@@ -115,7 +115,7 @@ class Endings:
                 return
 
     def outcome(self, message: Accepted, side: Side | None, receivers: Receivers) -> Fate:
-        """Return the reason why a message is in no queue of its receivers, or that it is lost.
+        """Return why a message is not in any of its receivers' queues, or that it is lost.
 
         ``side`` is ``None`` if the sender's state was removed: it was closed, and then only
         statements, deliveries, and the lifetime can be reasons.
@@ -199,7 +199,7 @@ class Endings:
 
 
 def _reason(number: int) -> Fate:
-    """Return the reason why an Error has discarded messages."""
+    """Return why an Error has discarded messages."""
     if number == Number.LIFETIME_EXCEEDED:
         return Fate.EXPIRED
     return Fate.NEW_BROKER if number in _OWN else Fate.ERROR_RECEIVED

@@ -138,7 +138,7 @@ class RecordReader:
     def _command(self, record: Record, command: Command, home: str) -> Iterator[DialogPart]:
         count = self.sites.partitions.get(home)
         if count and partition_of(command.conversation, count) != record.partition:
-            return  # this, too, is reported as event 161
+            return  # this is also reported as event 161
         if self._is_repeated(record, command):
             return
         read = record.offset < self.read.get((home, record.partition), 0)

@@ -124,7 +124,7 @@ class RoutingTable:
 class Database:
     """A broker: its id, services and routes, and whether delivery is on.
 
-    ``is_mirror``: the broker is the mirror of a pair, so delivery is off and it accepts no
+    ``is_mirror``: the broker is the mirror of a pair, so delivery is off and it does not accept
     messages.
     """
 
@@ -140,7 +140,7 @@ class Database:
 class Instance:
     """A SQL Server process, as the routing decision sees it.
 
-    ``hosts`` contains further names and addresses of this instance, which are case-insensitive. Any
+    ``hosts`` contains other names and addresses of this instance, which are case-insensitive. Any
     of them with the port of ``address`` is a loop-back (U-45). ``msdb`` contains the routes for
     messages from outside.
     """

@@ -28,7 +28,7 @@ def to_service_name(body: bytes) -> str | None:
 
 
 def make_classifier(stated: Classification | None) -> Classifier:
-    """Return the topology's classifier, or the sample.
+    """Return the topology's classifier; the default is that of the documentation's sample.
 
     Raises InputError with the classifier's place if the classifier is invalid.
     """
@@ -66,7 +66,7 @@ _MAKERS: dict[Language, tuple[Callable[[Classification], Finder], str]] = {
         lambda stated: find_by_jmespath(stated.expression.text),
         "Write JMESPath, such as order.region.",
     ),
-    Language.AVRO: (_in_avro, "Name a field of the record, and its schema beside the topology."),
+    Language.AVRO: (_in_avro, "Name a field of the record, and its schema next to the topology."),
     Language.PYTHON: (
         lambda stated: find_by_function(stated.expression.text),
         "Write MODULE:FUNCTION; Python searches for modules in the topology's folder and in the "

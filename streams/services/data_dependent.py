@@ -156,7 +156,7 @@ class Redirector:
     reply_type: str
 
     def route(self, message: Incoming) -> Turn:
-        """Decide on one message; this needs no state."""
+        """Decide on one message; this does not need any state."""
         end = End(_id(self.broker_id, message, "end"), message.handle)
         if message.type in (END_DIALOG, ERROR):
             return Turn((end,))

@@ -71,7 +71,7 @@ def answer(
     ``offers`` are the directory's entries for the service, and ``routes`` the routes of the
     requesting database; ``now`` is in epoch seconds. If one offer matches the request, all offers
     become routes: several broker ids balance the load, several addresses are tried in turn, and no
-    further request is needed.
+    further requests are needed.
     """
     refusal = refusal_of(asked, offers)
     if refusal is not None:
@@ -90,7 +90,7 @@ def purge(routes: Iterable[Route], now: float) -> Iterator[str]:
 
 
 def refusal_of(asked: MissingRoute, offers: Sequence[Offer]) -> Refusal | None:
-    """Return the reason why no offer can match the request, whatever the catalog contains."""
+    """Return why no offer can match the request, regardless of the content of the catalog."""
     if not any(_fits(offer, asked) for offer in offers):
         of = "" if asked.broker is None else f" at {asked.broker}"
         return UNKNOWN, _text(f"the directory has no address of {asked.service}{of}")

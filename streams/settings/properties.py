@@ -112,7 +112,7 @@ _CREDENTIAL = re.compile(r"sasl\..*|ssl\.(key|certificate).*")
 
 
 def refusal_of(name: str, value: str = "") -> str | None:
-    """Return the reason why a property cannot be set (to this value); ``None`` if it can be set."""
+    """Return why a property cannot be set (to this value); ``None`` if it can be set."""
     if name.endswith("_cb") or name in ("logger", "on_delivery", "opaque", "default_topic_conf"):
         return "it is not a string."
     if _IN_A_SHELL.fullmatch(name) and not _PLAIN.fullmatch(value):

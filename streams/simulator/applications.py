@@ -1,7 +1,7 @@
 """Simulated applications, which react to messages in a queue.
 
 An application's reading position is durable together with its commands, so a turn is atomic. A turn
-is never killed halfway, so crashes of applications need no simulation.
+is never killed halfway, so crashes of applications need not be simulated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def confirmed(message: QueueMessage) -> bool:
     """Return whether a message proves that the initiator is locked to its receiver.
 
     Messages that were sent after the lock prove it. Messages that were sent before the first
-    acknowledgement prove nothing, however many there are.
+    acknowledgement prove nothing, regardless of their number.
     """
     return message.parties.locked
 

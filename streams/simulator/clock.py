@@ -1,4 +1,4 @@
-"""Virtual time: events in order of time, and in order of their tickets if times are equal.
+"""Virtual time: events in order of time, and at the same time in order of their tickets.
 
 Time is whole microseconds from 0. Neither this module nor its callers read a real clock.
 """

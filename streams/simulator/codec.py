@@ -46,7 +46,7 @@ class Shape(Generic[T]):
         return marshal.dumps(row, _FORMAT)
 
     def loads(self, raw: bytes, **given: Any) -> T:
-        """Return the value of bytes; ``given`` contains the fields that the bytes omit."""
+        """Decode a value from bytes; ``given`` contains the fields that the bytes omit."""
         row = marshal.loads(raw)
         for at, _, back in self._turns:
             row[at] = back(row[at])

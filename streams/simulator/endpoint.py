@@ -1,8 +1,8 @@
 """The endpoint worker's process: each turn of its loop is a transaction that commits or aborts.
 
 As in ``workers``, a turn applies the records that were read and the due timers to an overlay. Then
-the whole turn is committed at one instant, or aborted and read again. Crashes during a turn need no
-simulation, because a turn has no visible effect until the commit.
+the whole turn is committed at one instant, or aborted and read again. Crashes during a turn need
+not be simulated, because a turn has no visible effect until the commit.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def crash(instance: Instance) -> None:
 
 
 def follow_roles(instance: Instance) -> None:
-    """Start workers for the pairs whose principal, by its catalog, is the instance; stop others.
+    """Start workers for pairs whose principal is the instance, by its catalog; stop the others.
 
     A newer epoch ends the process of an older epoch wherever that process runs, and its uncommitted
     work is lost. A process whose epoch is older than that of the pair cannot start.

@@ -82,7 +82,7 @@ class Facts:
     discarded: dict[Direction, dict[int, str]] = field(default_factory=dict)
 
     def discard(self, direction: Direction, numbers: range, why: str) -> None:
-        """Record the documented reason why messages will not be in any queue."""
+        """Record why, according to the documentation, messages will not be in any queue."""
         reasons = self.discarded.setdefault(direction, {})
         for number in numbers:
             reasons.setdefault(number, why)

@@ -101,7 +101,7 @@ class ForwarderProcess:
         self._turn_at.set(self.instance.around.clock.now + self.instance.chance.below(POLL))
 
     def look_again(self) -> None:
-        """Retry buffered copies soon, as an instance is reachable again."""
+        """Retry buffered copies soon, because an instance is reachable again."""
         if self.holding:
             self._release_at.set(self.instance.around.clock.now + self.instance.chance.below(POLL))
 
@@ -201,7 +201,7 @@ class ForwarderProcess:
         store.wake()
 
     def _stall(self, store: Store, entry: Entry) -> None:
-        """At random, let a stalled replica with the same decision write the copy later, too."""
+        """At random, let a stalled replica with the same decision also write the copy later."""
         around, chance = self.instance.around, self.instance.chance
         if not around.network.calm and chance.happens(around.scenario.stalls):
             longest = STALL * around.scenario.limits.time_to_live * MILLISECOND
@@ -210,7 +210,7 @@ class ForwarderProcess:
     # --- mirrored pairs --------------------------------------------------------------------------
 
     def _follow_roles(self) -> None:
-        """Forward messages of each pair whose principal, by its catalog, is the instance."""
+        """Forward messages of each pair of which the instance is the principal, by its catalog."""
         for database, store in self.instance.pairs.items():
             mirror = self.instance.catalog.mirrors[self.instance.name, database]
             if mirror.role is Role.MIRROR:

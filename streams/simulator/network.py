@@ -84,7 +84,7 @@ class Network:
         return not self._down or _ends(a, b) not in self._down
 
     def send(self, sender: str, receiver: str, entry: Entry) -> None:
-        """Send a forwarder's copy; the forwarder sees no error, whatever happens to the copy."""
+        """Send a forwarder's copy; the forwarder never sees an error, even if the copy is lost."""
         copy = self._sent(sender, receiver, entry)
         if not self.is_up(sender, receiver):
             return

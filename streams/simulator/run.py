@@ -17,7 +17,7 @@ class Simulation(System):
         return result_of(self)
 
     def play(self) -> Violation | None:
-        """Run the scenario like :meth:`run`, but create no rows."""
+        """Run the scenario like :meth:`run`, but do not create rows."""
         self.start()
         until, invariants = self.scenario.until, self.invariants
         while invariants.violation is None and self.clock.step(until):

@@ -198,7 +198,7 @@ Action = Begin | Statement | Receive | Sql | Crash | Cut | Skew | Abort | Failov
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action with its time; steps with equal times happen in list order."""
+    """An action with its time; steps with the same time happen in list order."""
 
     at: int
     action: Action
@@ -222,7 +222,7 @@ class Does(Enum):
 class Application:
     """A program that reads a service's queue. Its position is durable together with its commands.
 
-    ``routes`` contains the addresses, by service, that ``configure`` uses.
+    ``routes`` maps each service to the address that ``configure`` uses for it.
     """
 
     instance: str

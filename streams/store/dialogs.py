@@ -118,7 +118,7 @@ _FIRST: dict[Which, sa.ColumnElement[Any]] = {
 def find_dialogs(
     store: Store, which: Which, now: int, *, instance: str | None = None, limit: int = 100
 ) -> tuple[DialogSide, ...]:
-    """Return dialogs of a kind, the most urgent first."""
+    """Return dialogs of a kind, most urgent first."""
     found = sa.select(DIALOGS).where(where(which, now))
     if instance is not None:
         found = found.where(_D.instance == instance)

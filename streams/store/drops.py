@@ -46,7 +46,7 @@ class Drop:
 
 
 def find_drops(store: Store, start: int, end: int) -> tuple[Drop, ...]:
-    """Return the drops and delays of windows in [start, end), the most frequent first."""
+    """Return the drops and delays of windows in [start, end), most frequent first."""
     columns = EVENTS.c
     within = (columns.window_start >= start) & (columns.window_end <= end)
     is_loss = columns.event.in_([int(kind) for kind in KINDS_OF_LOSS]) & (columns.error != 0)
@@ -54,7 +54,7 @@ def find_drops(store: Store, start: int, end: int) -> tuple[Drop, ...]:
 
 
 def drops_of(events: Iterable[EventWindow]) -> tuple[Drop, ...]:
-    """Return the drops and delays among windows of events, the most frequent first."""
+    """Return the drops and delays among windows of events, most frequent first."""
     counts: Counter[_Key] = Counter()
     last: dict[_Key, int] = defaultdict(int)
     for row in events:

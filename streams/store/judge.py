@@ -46,7 +46,7 @@ _LOOK = (
 
 
 def decide(facts: Facts) -> tuple[Alarm, ...]:
-    """Return all alarms, the most severe first."""
+    """Return all alarms, most severe first."""
     found = [alarm for rule in _RULES for alarm in rule(facts)]
     return tuple(sorted(found, key=lambda a: (-a.severity, -a.count, a.kind.value, a.where)))
 
@@ -59,7 +59,7 @@ def _repeats(facts: Facts) -> Iterator[Alarm]:
             f"{counted(len(rows), 'message')} arrived in this queue more than once.",
             topic,
             "Exactly-once is broken. Keep the topics and the output of 'hopline tail' for the "
-            "dialog, and look for a producer that writes directly into the queue.",
+            "dialog, and look for a producer that writes directly to the queue.",
             len(rows),
             min(r.first_at for r in rows),
             _some(r.conversation for r in rows),
@@ -223,7 +223,7 @@ def _malformed(facts: Facts) -> Iterator[Alarm]:
             AlarmKind.MALFORMED,
             f"{counted(total, 'record')} cannot be read: {listed(sorted(reasons))}.",
             topic,
-            "'hopline tail' shows them; find the foreign producer that writes into this topic.",
+            "'hopline tail' shows them; find the foreign producer that writes to this topic.",
             total,
             min(row.window_start for row in rows),
         )
@@ -235,7 +235,7 @@ def _late(facts: Facts) -> Iterator[Alarm]:
             yield Alarm(
                 Severity.INFO,
                 AlarmKind.LATE,
-                f"{counted(rows, 'row')} arrived too late and are in no window.",
+                f"{counted(rows, 'row')} arrived too late and are not counted in any window.",
                 query,
                 "The counts of their windows are too low; 'hopline verify' counts everything.",
                 rows,

@@ -13,8 +13,8 @@ class MissingMessage:
     """A message that had not arrived within a horizon after it was transmitted.
 
     ``sender`` is the owner of the topic into which it was transmitted: an instance, or a mirrored
-    pair. ``error`` is the reason why a copy was dropped or rejected, according to the last such
-    event (at ``error_at``, by ``error_by``); 0 without such an event. ``seen_at`` is the last
+    pair. ``error`` is the error with which a copy was dropped or rejected, according to the last
+    such event (at ``error_at``, by ``error_by``); 0 without such an event. ``seen_at`` is the last
     sighting.
     """
 
@@ -50,7 +50,7 @@ class FoundMessage:
 class CopiedMessage:
     """A message of which several copies reached an endpoint, all within the horizon.
 
-    ``copies`` arrived from ``first_at`` to ``last_at``, ``delivered`` of them into a queue (at
+    ``copies`` arrived from ``first_at`` to ``last_at``, ``delivered`` of them to a queue (at
     ``places``: ``instance/database``); the other copies were removed. The other fields are the
     numbers of duplicates by cause (see :class:`streams.store.Cause`).
     """

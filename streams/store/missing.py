@@ -94,7 +94,7 @@ def locate(
         return Whereabouts.DISCARDED, "Its target does not accept the contract."
     if any(side.ended_at is not None or side.state in _ENDING for side in sides):
         return Whereabouts.DISCARDED, "An application has ended its dialog."
-    return Whereabouts.LOST, "It was acknowledged, but is in no queue."
+    return Whereabouts.LOST, "It was acknowledged, but is not in any queue."
 
 
 _ENDING = ("DI", "DO", "CD")

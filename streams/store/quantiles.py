@@ -27,12 +27,12 @@ def merged(histograms: Iterable[Iterable[tuple[float, int]]]) -> Histogram:
 def percentile(histogram: Histogram, share: float) -> float:
     """Return the value below which ``share`` (0 to 1) of all values lie, interpolated linearly.
 
-    The definition is the same as for Spark's ``percentile``. Raises ValueError for an empty
+    The definition is that of Spark's ``percentile``. Raises ValueError for an empty
     histogram.
     """
     ends = list(accumulate(count for _, count in histogram))
     if not ends or not ends[-1]:
-        raise ValueError("a percentile of no values")
+        raise ValueError("percentiles need at least one value")
     position = share * (ends[-1] - 1)
     low = histogram[bisect_right(ends, math.floor(position))][0]
     high = histogram[bisect_right(ends, math.ceil(position))][0]

@@ -14,7 +14,7 @@ class Cause(Enum):
     """The cause of a duplicate."""
 
     RETRY = "retry"
-    """The sender retried the message (attempt above 0), as an acknowledgement was lost or late."""
+    """The sender retried the message (attempt above 0): an acknowledgement was lost or late."""
     REDELIVERY = "redelivery"
     """One transmission arrived twice because it was forwarded again, for example after a crash."""
     SEVERAL_ROUTES = "several routes"

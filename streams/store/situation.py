@@ -57,7 +57,7 @@ class Situation:
     def dialogs(
         self, which: Which, now: int, *, instance: str | None = None, limit: int = 100
     ) -> tuple[DialogSide, ...]:
-        """Return dialogs of a kind, the most urgent first."""
+        """Return dialogs of a kind, most urgent first."""
         return find_dialogs(self._store, which, now, instance=instance, limit=limit)
 
     def dialog_counts(self, now: int, start: int, end: int) -> DialogCounts:
@@ -108,11 +108,11 @@ class Situation:
         return find_links(self._store, start, end, of=of, latency=latency)
 
     def drops(self, start: int, end: int) -> tuple[Drop, ...]:
-        """Return drops and delays in a window of time, the most frequent first."""
+        """Return drops and delays in a window of time, most frequent first."""
         return find_drops(self._store, start, end)
 
     def alarms(self, now: int) -> tuple[Alarm, ...]:
-        """Return all current alarms, the most severe first."""
+        """Return all current alarms, most severe first."""
         return decide(self._facts(now))
 
     def _facts(self, now: int) -> Facts:

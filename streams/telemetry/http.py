@@ -81,7 +81,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(*where)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Begin a thread for a request, or refuse the request."""
+        """Start a thread for a request, or refuse the request."""
         if len(self._deadlines) >= AT_ONCE:
             with suppress(OSError):
                 request.sendall(_BUSY)
@@ -129,4 +129,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Log nothing, because periodic requests are of no interest."""
+        """Do not log anything, because periodic requests are not of interest."""

@@ -10,7 +10,7 @@ from streams.topology.model import MSDB, Instance, Topology
 from streams.topology.objects import Database, Role, Route
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-"""Hosts that mean the instance itself."""
+"""Hosts that refer to the instance itself."""
 
 
 def routing_instances(topology: Topology) -> dict[str, routing.Instance]:

@@ -12,7 +12,7 @@ from streams.topology.objects import Database, Role
 def failover(topology: Topology, pair: str, to: str) -> Topology:
     """Make an instance the principal of a pair, with a higher epoch; move listeners to it.
 
-    Raise UsageError if the instance has no database of the pair.
+    Raises UsageError if the instance has no database of the pair.
     """
     target = topology.instance(to)
     if target is None or not any(_is_of(d, pair) for d in target.databases.values()):

@@ -29,7 +29,7 @@ class Source:
 
 
 NOWHERE = Source()
-"""The source of objects that are in no file: defaults, and objects from a catalog."""
+"""The source of objects that are not from a file: defaults, and objects from a catalog."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ SCRIPT = ".sql"
 def load(path: Path, now: float) -> Topology:
     """Read a folder with ``topology.yaml``, a folder of .sql files, or a snapshot.
 
-    Each .sql file is an instance. ``now`` (epoch seconds) is the start of every LIFETIME. Raise
+    Each .sql file is an instance. ``now`` (epoch seconds) is the start of every LIFETIME. Raises
     InputError for syntax errors; statements that the engine would reject are among the findings.
     """
     return load_with_notes(path, now)[0]

@@ -118,7 +118,7 @@ class Cluster:
     """A Kafka cluster: a trust domain, with its librdkafka properties.
 
     ``prefix`` is the prefix of its topics, by default the same in all clusters. ``credentials``
-    names the credentials in the settings for writing into the cluster; the default is the cluster's
+    names the credentials in the settings for writing to the cluster; the default is the cluster's
     name. ``claims`` contains the senders that the cluster may name in other clusters.
     """
 

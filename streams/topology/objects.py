@@ -95,7 +95,7 @@ class Queue:
 
     @property
     def reading_group(self) -> str | None:
-        """Return the group if its name is valid, as the catalog may contain any text."""
+        """Return the group if its name is valid, because the catalog may contain any text."""
         return self.group if self.group is not None and is_group(self.group) else None
 
     @property

@@ -96,7 +96,7 @@ def decode_cause(raw: bytes) -> Cause:
     """Decode ``sb-cause``; raise MalformedError.
 
     An application is a consumer group, and Kafka has no group without a name. A name of more than
-    256 bytes is replaced by its digest, which identifies the source just as well.
+    256 bytes is replaced by its digest, which identifies the source equally well.
     """
     record = CAUSE.decode(raw)
     if not record["application"]:

@@ -202,6 +202,6 @@ _BY_KIND: Mapping[str, type[DialogRecord]] = {
 
 
 def dialog_record(kind: str, record: KafkaRecord) -> DialogRecord | None:
-    """Return the class for a kind of topic; None if the topic's records belong to no dialog."""
+    """Return the class for a kind of topic; None if its records do not belong to dialogs."""
     reader = _BY_KIND.get(kind)
     return None if reader is None else reader(record)

@@ -23,7 +23,7 @@ _TEXT = b"\x48"
 _IDS = 2 * (1 + 36)
 """The size in bytes of two GUIDs as text."""
 _LONGEST = 9
-"""Maximum size in bytes of a number that this decoder reads in the same way as Avro: 63 bits."""
+"""Maximum size in bytes of a number; up to 63 bits, this decoder and Avro read the same value."""
 
 
 class Familiar:

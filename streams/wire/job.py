@@ -1,9 +1,9 @@
 """The replay of a statement or dialog, which separates replayed from live traffic.
 
 Every command of a replay has the header ``sb-job``, the job's name. If a dialog gets a new id, that
-id contains the job, and so does every record and metric of the dialog, whichever process writes it.
-The id is a version-8 GUID (RFC 9562: "vendor-specific"), which Hopline uses for no other purpose,
-and its last eight digits are the job's tag.
+id contains the job, and so does every record and metric of the dialog, regardless of the process
+that writes it. The id is a version-8 GUID (RFC 9562: "vendor-specific"), which Hopline uses for no
+other purpose, and its last eight digits are the job's tag.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _VERSION, _VARIANT = 8, 0b10
 
 
 def tag_of(job: str) -> str:
-    """Return the eight hexadecimal digits at the end of the ids of a job's dialogs."""
+    """Return the eight hexadecimal digits in which the ids of a job's dialogs end."""
     return hashlib.blake2b(job.encode(), digest_size=_TAG).hexdigest()
 
 

@@ -79,7 +79,7 @@ def conversation_of(key: bytes | str | None) -> uuid.UUID:
 
 @lru_cache(REMEMBERED_IDS)
 def key_of(conversation: uuid.UUID) -> bytes:
-    """Return the key of the records of a conversation or a group."""
+    """Return the key of a conversation's or a group's records."""
     return str(conversation).encode("ascii")
 
 
@@ -109,7 +109,7 @@ def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
 def demand_size(body: int, headers: Sequence[tuple[str, bytes | None]]) -> None:
     """Raise MalformedError if a statement with a body of this size could not be written again.
 
-    A body that is too large by itself is left to the size check (8459).
+    A body that is too large on its own is left to the size check (8459).
     """
     size = sum(len(header_of(headers, name) or b"") for name in (COMMAND, CAUSE))
     size += min(body, LARGEST_BODY)
@@ -233,7 +233,7 @@ def read_queued(value: bytes | None, headers: Headers | None) -> Message:
 
 
 def queued_conversation(headers: Sequence[tuple[str, bytes | None]] | None) -> uuid.UUID:
-    """Read the conversation of a record of a queue topic."""
+    """Read the conversation from a record of a queue topic."""
     raw = header_of(headers, CONVERSATION)
     if raw is None or len(raw) != _UUID_BYTES:
         raise MalformedError("a queue message without its conversation id")

@@ -35,7 +35,7 @@ class MalformedError(Exception):
 
 
 class UnknownSchemaError(MalformedError):
-    """The fingerprint belongs to no known schema."""
+    """The fingerprint does not belong to a known schema."""
 
 
 def read_long(raw: bytes, at: int, longest: int = 10) -> tuple[int, int]:

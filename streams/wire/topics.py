@@ -19,7 +19,7 @@ _ESCAPED = re.compile(r"-([0-9a-f]{2})")
 
 
 def escape(part: str) -> str:
-    """Escape a part of a topic name into characters that Kafka allows; injective."""
+    """Escape a part of a topic name so that Kafka allows it; different parts stay different."""
     raw = part.encode("utf-8", "surrogatepass")
     return "".join(chr(b) if b in _PLAIN else f"-{b:02x}" for b in raw)
 

@@ -13,7 +13,7 @@ def demand_few(visits: int) -> None:
 
 
 def count_visits(raw: bytes) -> int:
-    """Return the number of visits; counting stops when it exceeds MOST_VISITS.
+    """Return the number of visits; stop counting above MOST_VISITS.
 
     The layout is the same as in :mod:`streams.wire.hop`, with numbers of any length. Raises
     MalformedError if the header ends too early.

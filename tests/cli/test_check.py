@@ -210,7 +210,7 @@ def test_another_file_replaces_the_default(folder: Path) -> None:
     [
         ("{code: TA-20}", "expected a list of suppressions"),
         ("- {code: TA-20}", ":1:3: a suppression without reason"),
-        ("- {code: TA-20, reason: ' '}", "Give the reason"),
+        ("- {code: TA-20, reason: ' '}", "State why"),
         ("- {code: TA-20, reason: x, untill: 2031-01-31}", "Did you mean 'until'"),
         ("- {code: TA-20, reason: x, until: soon}", "2031-01-31"),
         ("- {code: TA-20, reason: x, subject: [a]}", "found a list"),

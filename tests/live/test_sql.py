@@ -142,7 +142,7 @@ def test_objects_of_another_version_stay(kafka: str, unique: str) -> None:
     [
         ("CREATE ROUTE R WITH SERVICE_NAME = 'x", 2, "<sql>:1:"),
         ("CREATE RUTE R", 2, "<sql>:1:1: CREATE RUTE does not change the catalog"),
-        ("SELECT * FROM sys.routes", 2, "`hopline query` answers SELECT"),
+        ("SELECT * FROM sys.routes", 2, "Use `hopline query` for SELECT"),
         ("CREATE CERTIFICATE c WITH SUBJECT = 'x'", 0, "keeps no certificates"),
         ("PRINT 'nothing'", 0, "nothing to do"),
     ],

@@ -110,8 +110,8 @@ def test_another_topology_is_applied_and_gets_workers_that_serve_it(
 
     less = invoke("up", "two_brokers", *there)
     assert (
-        "The catalog has more instances, which are served too: ServerC (hopline apply --prune)."
-        in less.stdout
+        "The catalog has other instances, which are also served: ServerC (to remove them: "
+        "hopline apply --prune)." in less.stdout
     )
     assert {w["pid"] for w in status()["workers"]} == {w["pid"] for w in shown["workers"]}
 

@@ -34,8 +34,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 CASES: dict[str, tuple[Whereabouts, str, tuple[DialogSide, ...]]] = {
-    "acknowledged and nowhere": (Whereabouts.LOST, "in no queue", (SENDER, RECEIVER)),
-    "nothing is known of the target": (Whereabouts.LOST, "in no queue", (SENDER,)),
+    "acknowledged and nowhere": (Whereabouts.LOST, "not in any queue", (SENDER, RECEIVER)),
+    "nothing is known of the target": (Whereabouts.LOST, "not in any queue", (SENDER,)),
     "not acknowledged": (
         Whereabouts.WAITING,
         "transmission queue of ServerA (9753: ",

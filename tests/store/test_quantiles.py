@@ -38,5 +38,5 @@ def test_merged_histograms_have_the_percentiles_of_everything(
 
 
 def test_nothing_has_no_percentile() -> None:
-    with pytest.raises(ValueError, match="of no values"):
+    with pytest.raises(ValueError, match="at least one value"):
         percentile((), 0.5)

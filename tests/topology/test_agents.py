@@ -71,7 +71,7 @@ def test_everything_is_read_and_written_again(tmp_path: Path) -> None:
             "2:51",
             "a classifier with 2 of xpath, jmespath, avro, python",
         ),
-        ("{runs: data-dependent-routing, classifier: {avro: a}}", "2:58", "without schema"),
+        ("{runs: data-dependent-routing, classifier: {avro: a}}", "2:58", "without a schema"),
         (
             "{runs: data-dependent-routing, classifier: {jmespath: a, namespaces: {a: b}}}",
             "2:77",

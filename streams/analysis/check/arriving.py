@@ -94,7 +94,7 @@ def _idle(at: Home, route: Route, why: str) -> Finding:
 
 
 def _why_idle(estate: Estate, at: Home, route: Route) -> str:
-    """Return the reason why a route has no effect, or ``None`` if it has an effect."""
+    """Return why a route has no effect, or ``None`` if it has an effect."""
     instance = estate.instances[at.instance.name]
     table = RoutingTable(r for r in instance.msdb.routes if r.route_id != route.route_id)
     without, steps = replace(instance, msdb=table), set()
@@ -139,7 +139,7 @@ def _sent_without_broker(estate: Estate, to: Home, service: str) -> bool:
 
 
 def _led_without_broker(estate: Estate) -> set[tuple[str | None, str | None]]:
-    """Return (instance, service) of the routes without broker id; ``None`` means any."""
+    """Return (instance, service) of the routes without a broker id; ``None`` means any."""
     found: set[tuple[str | None, str | None]] = set()
     for at in every_database(estate):
         for route in live_routes(estate, at.database):
@@ -169,7 +169,7 @@ CHECKS = (
     ),
     Check(
         "TA-25",
-        "A LOCAL route of msdb without effect",
+        "A LOCAL route of msdb that has no effect",
         (Severity.INFO,),
         "reference 2.2 R2.2 and step 6",
         "Replies are delivered by their broker id before any route is considered. A message with "

@@ -93,7 +93,7 @@ def _why(back: Back) -> str:
 
 
 def why_not(failure: Failure) -> str:
-    """Return the reason why an acknowledgement does not arrive, in a few words."""
+    """Return why an acknowledgement does not arrive, in a few words."""
     end, last = failure.ending, failure.hops[-1][1]
     if end.delivered:
         return f"they are delivered to {end.at}"

@@ -112,7 +112,7 @@ def _captured(estate: Estate, at: Home, local: Route, network: list[Route]) -> I
 
 
 def never_asked(estate: Estate) -> Iterator[Finding]:
-    """Find catch-alls that are never used, as the configuration service is asked instead (2.5)."""
+    """Find catch-alls that are unused, because the configuration service is asked instead (2.5)."""
     for at in every_database(estate):
         routes = live_routes(estate, at.database)
         if any(route.service == CONFIGURATION_SERVICE for route in routes):

@@ -108,7 +108,7 @@ def _finding(use: _Use, message: str, remedy: str, **evidence: object) -> Findin
 CHECKS = (
     Check(
         "TA-34",
-        "A priority without effect, or on one side only",
+        "A priority that has no effect, or exists only on one side",
         (Severity.WARNING,),
         "reference 4.12",
         "A conversation endpoint gets its level from the rules of its own database when it is "

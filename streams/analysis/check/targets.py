@@ -69,7 +69,7 @@ def _shadow(stop: Stop, by: Sequence[At], others: Sequence[At]) -> Finding:
         "TA-13", _W,
         f"route {listed([at.route.name for at in by])} names {stop.service} and no broker id: new "
         f"dialogs take it and are not balanced over {listed([at.route.name for at in others])}",
-        "Drop the route without broker id, or add a broker id to it.",
+        "Drop the route without a broker id, or add a broker id to it.",
         str(stop.home), source,
         shown((*by, *others), stop.path(), service=stop.service, **flows_in(stop.answers)),
     )  # fmt: skip
@@ -133,7 +133,7 @@ def arbitrary(estate: Estate) -> Iterable[Finding]:
         path = stop.path()
         yield finding_at(
             "TA-18", _W,
-            f"{listed(places)} have the service {stop.service}: a message without broker id may "
+            f"{listed(places)} have the service {stop.service}: a message without a broker id may "
             f"be delivered to any of them",
             "Name the broker id of the intended database in the route or in BEGIN DIALOG.",
             places[1],
@@ -159,12 +159,12 @@ CHECKS = (
     ),
     Check(
         "TA-13",
-        "A route without broker id disables load balancing",
+        "A route without a broker id disables load balancing",
         (_W,),
         "reference 2.2, R4 step 2, and 3.1",
         "Routes with broker ids balance new dialogs only if no route names the service without a "
         "broker id. That route matches first.",
-        "Drop the route without broker id, or add a broker id to it.",
+        "Drop the route without a broker id, or add a broker id to it.",
         shadowed,
     ),
     Check(
@@ -184,7 +184,7 @@ CHECKS = (
         "Several databases of one instance have the service",
         (_W,),
         "reference 2.2, R7.2",
-        "A message without broker id reaches an instance in which several active databases have "
+        "A message without a broker id reaches an instance in which several active databases have "
         "the service. Which of them receives the dialog is not specified and may change.",
         "Name the broker id of the intended database, or keep the service in one database.",
         arbitrary,

@@ -12,7 +12,7 @@ from streams.topology import Finding, Severity, finding_at
 
 
 def dead_routes(estate: Estate) -> Iterable[Finding]:
-    """Find routes that are on no path of any flow, in either direction."""
+    """Find routes that are not on any path of any flow, in either direction."""
     for at in unused_routes(estate):
         place = place_of(at.instance, at.database)
         what = at.route.service or "any service"

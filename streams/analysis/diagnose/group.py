@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Group(Generic[T]):
-    """Rows that are equal in everything that the causes check; ``first`` represents all of them.
+    """Rows that are the same in everything that the causes check; ``first`` represents all of them.
 
     ``oldest`` is the age of the oldest row in seconds; only a few conversations and places are
     stored.

@@ -84,7 +84,7 @@ def _unpurged(side: Side) -> Evidence | None:
 def _gone(side: Side) -> Evidence | None:
     if side.endpoint.state is not DialogState.CONVERSING or side.far is None or side.peer:
         return None
-    return (f"{side.far} has no endpoint of these dialogs any more",)
+    return (f"{side.far} no longer has an endpoint of these dialogs",)
 
 
 def _peer_closed(side: Side) -> Evidence | None:
@@ -113,7 +113,7 @@ CAUSES: tuple[Cause[Side], ...] = (
     _leak(
         "endpoints-expired", "Dialogs with an expired lifetime",
         "reference 4.8 (8489)",
-        "The engine never ends a dialog by itself, so RECEIVE the Error message (-8489) and END "
+        "The engine never ends a dialog on its own, so RECEIVE the Error message (-8489) and END "
         "CONVERSATION on both sides.",
         _expired,
     ),

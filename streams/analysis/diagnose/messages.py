@@ -21,7 +21,7 @@ FLIGHT = 300.0
 def diagnose_messages(
     estate: Estate, snapshot: Snapshot, live: LiveInstance
 ) -> Iterator[Diagnosis]:
-    """Yield the reasons why messages are in the transmission queues of one instance."""
+    """Yield diagnoses of the messages in the transmission queues of one instance."""
     instance = estate.topology.instances[live.name]
     sides = {endpoint.handle: endpoint for endpoint in live.endpoints}
     groups: dict[Hashable, Group[Case]] = {}

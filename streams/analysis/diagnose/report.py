@@ -60,7 +60,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Diagnoses:
-    """All diagnoses, the most severe first.
+    """All diagnoses, most severe first.
 
     ``messages`` and ``endpoints``: the number of rows that were checked.
     """

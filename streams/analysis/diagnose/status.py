@@ -125,7 +125,7 @@ class Status:
 
     @property
     def unknown(self) -> bool:
-        """Return whether the text matches no known message."""
+        """Return whether the text does not match any known message."""
         return bool(self.text) and self.number is None
 
 
@@ -149,7 +149,7 @@ def _by_phrase(status: str) -> Iterator[int]:
 
 
 def _by_template(status: str, texts: Mapping[int, tuple[str, ...]]) -> list[int]:
-    """Return the errors whose template matches the status, the longest template first.
+    """Return the errors whose template matches the status, longest template first.
 
     Some errors contain the text of another error at their end, so templates also match within the
     status.

@@ -34,10 +34,10 @@ def worst(changes: Iterable[Change | None]) -> Change | None:
 def compare_flows(before: Reach, after: Reach) -> Change | None:
     """Compare the databases that all dialogs of a flow reach.
 
-    A database whose broker id is now reached elsewhere has moved; a database that no path reaches
-    any more has stopped, even if its dialogs now reach another database. Dialogs that now reach no
-    database have also stopped. If other dialogs reach the same databases, because the hash selects
-    among more or fewer broker ids, dialogs have moved.
+    A database whose broker id is now reached elsewhere has moved; a database that is no longer
+    reached by any path has stopped, even if its dialogs now reach another database. Dialogs that
+    now reach no database have also stopped. If other dialogs reach the same databases, because the
+    hash selects among more or fewer broker ids, dialogs have moved.
     """
     if not before.arrivals:
         return Change.BEGINS if after.arrivals else None

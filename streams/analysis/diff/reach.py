@@ -64,8 +64,8 @@ class Arrival:
 class Reach:
     """The reach of a direction. ``edges`` are the steps of working paths.
 
-    ``unreachable`` is the share of messages whose dialogs reach no database; ``missing`` is the
-    reason why no dialog can begin.
+    ``unreachable`` is the share of messages whose dialogs reach no database; ``missing`` explains
+    why no dialog can begin.
     """
 
     arrivals: dict[Target, Arrival] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Loss:
 
     @property
     def like(self) -> tuple[object, ...]:
-        """Return a key that is the same for equal losses in two topologies."""
+        """Return a key that is the same for identical losses in two topologies."""
         return self.leg, self.state, self.step.decision.routes, self.step.address, self.ending
 
 

@@ -118,7 +118,7 @@ class _Book:
             self._add(hint, name)
 
     def close(self, somewhere: Iterable[Hint]) -> None:
-        """Note the explicit pairs of services, whose opposite routes are their return paths.
+        """Store the explicit pairs of services; opposite routes between them are return paths.
 
         ``somewhere`` contains pairs without a known flow, because their broker ids are unknown.
         """

@@ -34,7 +34,7 @@ def type_of(database: Database, name: str) -> MessageType | None:
 
 
 def contracts(estate: Estate, passage: Passage) -> tuple[Finding, ...]:
-    """Return the reason why a flow has no contract that is valid on both sides; computed once."""
+    """Return why a flow has no contract that is valid on both sides; computed once."""
     ends = passage.ends(estate)
     known = estate.once(_by_flow)
     key = (str(passage.flow), *map(str, ends))

@@ -73,7 +73,7 @@ class Likeness:
     def _collect(self, table: Table) -> _Names:
         here = self.instances[table[0]]
         home = here.databases.get(table[1] or "")
-        # A message that loops back is decided by msdb, too (R9).
+        # The routes of msdb also decide about a message that loops back (R9).
         tables = (here.msdb,) if home is None else (here.msdb, home.routes)
         routes = [route for one in tables for route in one.routes]
         services = {route.service for route in routes if route.service is not None}

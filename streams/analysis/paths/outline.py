@@ -1,7 +1,7 @@
 """Summarize many paths in a few lines, by tiers and ends.
 
 Steps from one place are similar if they have the same broker id and lead to the same kinds of
-problems, or to no problem. Only the first of similar steps is followed.
+problems, or to none. Only the first of similar steps is followed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streams.errors import Number
 Trouble = frozenset[tuple[Disposition, Number | None]]
 """The kinds of ends of failing paths, or of deliveries that are not acknowledged."""
 LINES = 60
-"""The number of branches after which no further branch is followed."""
+"""The number of branches after which the search stops."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ class Split:
 
 
 def several_targets(graph: PathGraph) -> tuple[Split, ...]:
-    """Return every tier of routes without broker id that can lead one dialog to two targets."""
+    """Return every tier of routes without a broker id that can lead one dialog to two targets."""
     tiers = {key: _tiers(graph.moves(key)) for key in graph.reached()}
     if not any(tiers.values()):
         return ()

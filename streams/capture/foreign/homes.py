@@ -40,7 +40,7 @@ class Homes:
         ]
 
     def _instance(self, name: str) -> str:
-        """Return an instance's name; traces have ``SERVER`` or ``SERVER\\INSTANCE`` in any case."""
+        """Return an instance's name; traces have ``SERVER[\\INSTANCE]``, in upper or lower case."""
         if self.topology is None:
             return name
         host = name.partition("\\")[0]

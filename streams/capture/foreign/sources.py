@@ -55,7 +55,7 @@ class Source:
 
 @dataclass(slots=True)
 class Reader:
-    """Read sources one after the other; ``names`` contains the names for ids.
+    """Read sources one after another; ``names`` contains the names for ids.
 
     ``utc_offset``: minutes by which times without a zone are ahead of UTC.
     """

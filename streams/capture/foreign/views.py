@@ -90,7 +90,7 @@ def read_endpoint(
     )
     initiator = flag(cells.get("is_initiator"))
     if conversation is None or handle is None or initiator is None:
-        report.leave("an endpoint without conversation id, handle or is_initiator", where)
+        report.leave("an endpoint without a conversation id, handle or is_initiator", where)
         return
     if flag(cells.get("is_system")):
         report.skip("system conversations")
@@ -116,7 +116,7 @@ def read_waiting(
         whole(cells.get("message_sequence_number")),
     )
     if handle is None or sequence is None or sequence < 0:
-        report.leave(f"a row of a {view.value} without handle or sequence number", where)
+        report.leave(f"a row of a {view.value} without a handle or sequence number", where)
         return
     at = instant(first(cells, "enqueue_time", "message_enqueue_time"))
     if at is None:

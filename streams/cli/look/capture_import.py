@@ -77,13 +77,9 @@ class ImportOptions:
 @click.option(
     "--conversation", metavar="COLUMN", help="Message log: column that identifies the dialog."
 )
-@click.option(
-    "--time", "time_", metavar="COLUMN", help="Message log: column that contains the send time."
-)
-@click.option("--body", metavar="COLUMN", help="Message log: column that contains the body.")
-@click.option(
-    "--type", "type_", metavar="COLUMN", help="Message log: column that contains the message type."
-)
+@click.option("--time", "time_", metavar="COLUMN", help="Message log: column with the send time.")
+@click.option("--body", metavar="COLUMN", help="Message log: column with the body.")
+@click.option("--type", "type_", metavar="COLUMN", help="Message log: column with the type.")
 @click.option("--message-type", metavar="NAME", help="Message type if no column has it.")
 @click.option(
     "--from-service", metavar="[INSTANCE/DATABASE/]SERVICE",

@@ -11,7 +11,8 @@ import click
 class RenamedOption(click.Option):
     """An option that the parser also accepts under a former name.
 
-    Help, errors, completion and the documentation show ``opts``, which lacks the former name.
+    Help, errors, completion and the documentation show ``opts``, which does not include the former
+    name.
     """
 
     def __init__(self, *args: Any, former: str, **extra: Any) -> None:

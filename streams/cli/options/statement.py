@@ -38,7 +38,7 @@ target_option = click.option(
 
 
 def common_options(command: F) -> F:
-    """Add the options of every statement."""
+    """Add the options that all statements share."""
     format_ = format_option()
     timeout = timeout_option(help="Seconds to wait for Kafka and for the result.")
     return timeout(format_(cluster_options(command)))

@@ -130,8 +130,8 @@ def _report_started(
     more = [name for name in system.instances if name not in loaded.instances]
     if more:
         click.echo(
-            f"The catalog has more instances, which are served too: {', '.join(more)} (hopline "
-            "apply --prune)."
+            f"The catalog has other instances, which are also served: {', '.join(more)} (to "
+            "remove them: hopline apply --prune)."
         )
     click.echo(f"Kafka is at {system.bootstrap}, logs in {where.path / 'logs'}.")
     if system.prefix != DEFAULT_PREFIX or system.bootstrap != "127.0.0.1:9092":

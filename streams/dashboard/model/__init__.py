@@ -1,1 +1,1 @@
-"""The content of pages, computed from figures by pure functions; tests need no browser."""
+"""The content of pages, computed from figures by pure functions; tests do not need a browser."""

@@ -63,7 +63,7 @@ class Pages:
 
 
 def pages_of(page: int, size: int, count: int) -> Pages:
-    """Return the pages for this number of items; a page beyond the end is the last page."""
+    """Return the pages for this number of items; a page beyond the end becomes the last page."""
     most = max(0, (count - 1) // size)
     at = min(max(page, 0), most)
     return Pages(
@@ -97,7 +97,7 @@ class Summary:
 
     @property
     def troubles(self) -> tuple[tuple[int, str, int], ...]:
-        """Return the error number, meaning and count of rejections, the most frequent first."""
+        """Return the error number, meaning and count of rejections, most frequent first."""
         rows = sorted(self.refused.items(), key=lambda row: (-row[1], row[0]))
         return tuple((number, text_of(number), count) for number, count in rows)
 

@@ -219,7 +219,7 @@ def causes_over_time(
 
 
 def losses_of(events: Iterable[EventWindow]) -> tuple[Loss, ...]:
-    """Return copies that were not forwarded, except duplicates, the most frequent first."""
+    """Return copies that were not forwarded, except duplicates, most frequent first."""
     total: Counter[tuple[str, int, str, str, str | None]] = Counter()
     for drop in drops_of(events):
         total[drop.what, drop.error, drop.text, drop.instance, drop.route] += drop.count
@@ -230,7 +230,7 @@ def losses_of(events: Iterable[EventWindow]) -> tuple[Loss, ...]:
 def path_latencies(
     rows: Iterable[LatencyWindow], places: Callable[[LatencyWindow], tuple[str, ...]]
 ) -> tuple[PathLatency, ...]:
-    """Return the latency of every path, the busiest first."""
+    """Return the latency of every path, busiest first."""
     groups: dict[tuple[str, ...], list[LatencyWindow]] = defaultdict(list)
     for row in rows:
         groups[places(row)].append(row)

@@ -62,7 +62,7 @@ def _read(store: Store, window: Window) -> Overview:
 
 
 def read_alarms(store: Store, window: Window) -> tuple[Alarm, ...]:
-    """Return the current alarms, the most severe first."""
+    """Return the current alarms, most severe first."""
     return Situation(store).alarms(window.now)
 
 

@@ -116,5 +116,6 @@ def _refuse_skipped(skipped: tuple[Skipped, ...]) -> None:
             raise UsageError(
                 f"{each.file}:{each.line}:{each.column}: {each.kind} does not change "
                 "the catalog; nothing was changed.",
-                "`hopline query` answers SELECT; begin, send, receive and end are commands.",
+                "Use `hopline query` for SELECT, and `hopline begin`, send, receive or end "
+                "for dialogs.",
             )

@@ -137,7 +137,7 @@ def _unknown(tx: Overlay, message: Message) -> Machine | None:
 
 
 def reply_parties(tx: Overlay, message: Message, database: str) -> Parties:
-    """Return the parties of an answer to a message that has no endpoint in this instance."""
+    """Return the parties of an answer to a message without an endpoint in this instance."""
     return answering(message.parties, tx.endpoint.here.databases[database].broker_id)
 
 

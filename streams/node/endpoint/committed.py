@@ -23,7 +23,7 @@ from streams.protocol.seen import MOST_SOURCES
 from streams.routing import Instance, broker_key
 
 _FORGOTTEN_AT_ONCE = 1_000
-"""How many more sources a transaction may remove than it adds; each removal takes a record."""
+"""Number of sources that a transaction may remove beyond those that it adds (a record each)."""
 
 
 def _ignore() -> None:

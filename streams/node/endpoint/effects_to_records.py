@@ -136,7 +136,7 @@ def _transmit(tx: Overlay, dialog: Dialog, effects: Iterable[Transmit]) -> None:
 
 
 def _said(command: Command) -> tuple[str, Flag, bytes]:
-    """Return the type, flags and body of the message of a command."""
+    """Return the type, flags and body of a command's message."""
     if command.kind is not CommandKind.END:
         return command.type or DEFAULT, Flag.NONE, command.body or b""
     if command.error_code is None:

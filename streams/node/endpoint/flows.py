@@ -104,7 +104,7 @@ class Flows:
         return self.towards(destination(dialog))
 
     def towards(self, where: Destination) -> Flow:
-        """Return the flow towards a destination."""
+        """Return the flow to a destination."""
         flow = self._flows.get(where)
         if flow is None:
             flow = self._flows[where] = Flow(where)

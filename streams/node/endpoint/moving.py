@@ -1,8 +1,8 @@
 """Find bodies that pin too much of a log and should be copied to its end (design rule 5).
 
-A log begins with the oldest body that is still needed, however many obsolete records follow it. A
-few of these old bodies are written again at the end of the log, and the state then contains their
-new positions.
+A log begins with the oldest body that is still needed, even if thousands of obsolete records follow
+it. A few of these old bodies are written again at the end of the log, and the state then contains
+their new positions.
 """
 
 from __future__ import annotations

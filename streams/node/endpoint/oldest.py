@@ -1,4 +1,4 @@
-"""Keys ordered by position, the lowest first."""
+"""Keys ordered by position, lowest first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 class Placed(Protocol):
     """A key with fields for its place: ``line`` is the :class:`Oldest` that contains it.
 
-    Keys with equal positions are ordered by the keys themselves.
+    Keys with the same position are ordered by the keys themselves.
     """
 
     line: Any
@@ -67,7 +67,7 @@ class Oldest(Generic[K]):
             self._count -= 1
 
     def first(self, most: int) -> Iterator[K]:
-        """Yield up to this number of keys, the lowest position first, without removing them."""
+        """Yield up to this number of keys, lowest position first, without removing them."""
         found: dict[K, int] = {}  # an entry may be duplicated
         while self._heap and len(found) < most:
             entered, key = heapq.heappop(self._heap)

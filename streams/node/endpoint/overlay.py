@@ -137,13 +137,13 @@ class Overlay:
 
     @property
     def is_full(self) -> bool:
-        """Return whether further inputs should go into the next transaction."""
+        """Return whether the remaining inputs should be left to the next transaction."""
         return self.planned >= self.most
 
     # --- dialogs ---------------------------------------------------------------------------------
 
     def machine(self, key: DialogKey) -> Machine | None:
-        """Return the machine of a copy of the committed dialog, or ``None`` without a dialog."""
+        """Return a machine on a copy of the committed dialog, or ``None`` without a dialog."""
         machine = self.machines.get(key)
         if machine is None:
             dialog = self.endpoint.dialogs.get(key)

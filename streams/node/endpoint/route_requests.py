@@ -1,12 +1,12 @@
 """Request a missing route from an application: the Broker Configuration Notice (reference 2.5).
 
 If the routing decision is ASK, the database begins a conversation with the configuration service
-and sends one MissingRoute. Only one request is open, however many conversations wait for the
-service (9770). When the request's conversation ends, with or without an error, all waiting
-conversations are retried. If there is still no route, the next request follows the back-off of a
-retry (U-27), and only after the previous request has ended (C-13). So an application that never
-ends a request gets no further request for that service. Requests have no timer, because each retry
-of a waiting conversation requests the route.
+and sends one MissingRoute. Only one request is open, regardless of the number of conversations that
+wait for the service (9770). When the request's conversation ends, with or without an error, all
+waiting conversations are retried. If there is still no route, the next request follows the back-off
+of a retry (U-27), and only after the previous request has ended (C-13). So an application that
+never ends a request gets no further request for that service. Requests have no timer, because each
+retry of a waiting conversation requests the route.
 """
 
 from __future__ import annotations

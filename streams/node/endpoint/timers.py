@@ -78,7 +78,7 @@ class Timers(Generic[K]):
             self._lay_aside(due, key)
 
     def take(self, now: int, most: int = AT_ONCE) -> list[K]:
-        """Take up to ``most`` due keys, the earliest first."""
+        """Take up to ``most`` due keys, earliest first."""
         self.advance(now)
         keys: list[K] = []
         while self._heap and self._heap[0][0] <= now and len(keys) < most:

@@ -33,9 +33,9 @@ DIALOG = 36
 def take_turns(tx: Overlay) -> None:
     """Let dialogs transmit, as far as the transaction and their flows have room.
 
-    Waiting messages get at least a quarter of the transaction, however many new messages it has.
-    Flows take turns, and in each flow the oldest message is next. A dialog whose bodies are too far
-    ahead in the log keeps its turn for the next transaction.
+    Waiting messages get at least a quarter of the transaction, regardless of the number of new
+    messages. Flows take turns, and in each flow the oldest message is next. A dialog whose bodies
+    are too far ahead in the log keeps its turn for the next transaction.
     """
     planned = _plan(tx)
     found: dict[Destination, list[int]] = defaultdict(list)

@@ -86,7 +86,7 @@ class AnyBody(dict[tuple[str, str, str, bool], bool]):
         self.checked = 0
 
     def rests(self) -> bool:
-        """Return whether the transaction leaves further buffered bodies to the next transaction."""
+        """Return whether the transaction leaves other buffered bodies to the next transaction."""
         return self.checked >= _CHECKED_BYTES
 
     def __missing__(self, key: tuple[str, str, str, bool]) -> bool:

@@ -53,7 +53,7 @@ class Forwarder:
         self.switch(catalog)
 
     def switch(self, catalog: CatalogView) -> None:
-        """Switch to a new version of the catalog; all plans are made again."""
+        """Switch to a new version of the catalog, and discard all plans."""
         self.catalog = catalog
         self._here = catalog.instances[self.instance]
         self._mirrored = any(instance == self.instance for instance, _ in catalog.mirrors)
@@ -169,7 +169,7 @@ class Forwarder:
         return report_drop(record, number, self._here, self._codec, hop, now, routes)
 
     def hold_key(self, record: Record) -> tuple[object, ...]:
-        """Return the key that identifies equal buffered copies (U-36); raise MalformedError.
+        """Return the key that identifies identical buffered copies (U-36); raise MalformedError.
 
         Copies from another cluster have separate keys, because that cluster may know any dialog's
         id.

@@ -45,7 +45,7 @@ class Holding(Generic[Item]):
         return len(self._items)
 
     def add(self, key: HoldKey, item: Item, size: int) -> Number | None:
-        """Buffer a copy, or return the reason why it is dropped instead: 11288 or 11289."""
+        """Buffer a copy, or return the error with which it is dropped instead: 11288 or 11289."""
         if key in self._items:
             return Number.ALREADY_FORWARDING
         if self.size + size > self.limit:

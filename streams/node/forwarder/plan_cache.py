@@ -20,7 +20,7 @@ CACHE_BYTES = 64 << 20
 PLAN_BYTES = 3_072
 """The overhead of a plan in bytes, besides the bytes of its route, which count twice."""
 DECISION_BYTES = 512
-"""Bytes per further prepared decision of a plan; a balanced service has one per broker id."""
+"""Bytes per additional prepared decision of a plan; a balanced service has one per broker id."""
 _Key = tuple[Origin | str, bytes]
 """A record's source (:attr:`Record.source`), and its ``sb-route``."""
 
@@ -65,7 +65,7 @@ class PlanCache:
         self._size = 0
 
     def switch(self, catalog: CatalogView) -> None:
-        """Switch to a new version of the catalog: plans are made again."""
+        """Switch to a new version of the catalog, and discard all plans."""
         self._catalog, self._here = catalog, catalog.instances[self._instance]
         self._writers = catalog.ingress.get(self._instance, {})
         self.plans.clear()

@@ -1,9 +1,9 @@
 """Kafka's clock as a process knows it; messages have timestamps, but machines' clocks differ.
 
 The broker stamps heartbeats when it appends them (``LogAppendTime``), so a reader knows the
-broker's clock relative to its own monotonic clock, with a delay of the transfer time. The transfer
-takes a fraction of a second, and the clock uses the record with the shortest transfer in ten
-seconds. All workers of a cluster use this clock. A machine's own clock may be wrong or may be
+broker's clock relative to its own monotonic clock, with a delay equal to the transfer time. The
+transfer takes a fraction of a second, and the clock uses the record with the shortest transfer in
+ten seconds. All workers of a cluster use this clock. A machine's own clock may be wrong or may be
 changed, so it is used only until Kafka's clock is known.
 
 The clock is not set back when that record becomes too old and later records took longer, because a
@@ -18,11 +18,11 @@ from collections import deque
 from streams.times import LATEST
 
 SAMPLES = 10
-"""Number of seconds from which the fastest record is used."""
+"""Number of seconds from which the clock uses the fastest record."""
 FRESH = 2.0
 """Maximum seconds since the topic's end was last read for which a record counts as new."""
 STEP = 1.0
-"""Seconds that this clock must be ahead to be set back at once."""
+"""Seconds by which this clock must be ahead to be set back at once."""
 DIFFERENCE = 24 * 3600.0
 """Maximum seconds by which the clock of another cluster may plausibly differ from ours."""
 SLEW = 0.5

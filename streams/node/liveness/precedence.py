@@ -23,7 +23,7 @@ from functools import lru_cache
 _NUMBER = re.compile(r"(?:^|.*\D)(\d{1,3})$")
 _LETTER = re.compile(r"(?:^|.*[^a-z])([a-z])$")
 _MOST = 60
-"""Maximum number of ordered slots; further slots would have equal keys."""
+"""Maximum number of ordered slots; additional slots would have the same keys."""
 _ALL = 1 << 64
 
 

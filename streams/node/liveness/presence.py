@@ -74,7 +74,7 @@ class Presence:
         *,
         clock: float | None = None,
     ) -> bool:
-        """Record a heartbeat, whose successor is due in ``period`` s; return whether it is our own.
+        """Record a heartbeat; the next is due in ``period`` seconds. Return whether it is our own.
 
         A heartbeat with an old count is ignored. ``clock``: the value of :attr:`clock` when the
         heartbeat was read, if it is recorded only later.

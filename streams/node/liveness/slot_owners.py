@@ -35,7 +35,7 @@ Keeps = Callable[[str], bool]
 
 
 def keeps_none(_: str) -> bool:
-    """Keep no name in particular."""
+    """Return False: the reader does not need any particular name."""
     return False
 
 

@@ -31,7 +31,7 @@ def _mirrored(c: Context, routes: Routes) -> Routes:
 def _service_is_here(c: Context) -> bool:
     if c.broker is None or c.strict_local_tier:
         return bool(c.instance.hosting(c.query.service))
-    # A service is the pair of name and broker id (U-44).
+    # A name and a broker id together identify a service (U-44).
     return with_service(c.instance, c.broker, c.query.service) is not None
 
 

@@ -84,7 +84,7 @@ class Context:
 class Rule:
     """A rule: its name in the reference, its effect, and its description.
 
-    ``miss`` returns the reason why the rule did not answer, or nothing if the rule does not concern
+    ``miss`` returns why the rule did not answer, or nothing if the rule does not concern
     the message.
     """
 

@@ -34,7 +34,8 @@ def sights_of(run: Simulation) -> list[Sight]:
         ends = ((broken.instance,),) if broken.instance else tuple((n,) for n in run.instances)
         text = f"BROKEN: invariant {broken.invariant}: {broken.why}"
         shown.append(Sight(broken.at, Shape.TROUBLE, ends, text, dialog=broken.conversation))
-    return sorted(shown, key=attrgetter("at"))  # the sort is stable, so equal times keep that order
+    # The sort is stable, so events with the same time keep that order.
+    return sorted(shown, key=attrgetter("at"))
 
 
 def _statements(run: Simulation) -> Iterator[Sight]:

@@ -17,7 +17,7 @@ def medians(tales: Sequence[Tale]) -> dict[str, float]:
 
 
 def explored_text(tales: Sequence[Tale]) -> str:
-    """Return a table of medians and totals; equal seeds give equal bytes."""
+    """Return a table of medians and totals; the same seeds always produce the same bytes."""
     failed = [tale for tale in tales if tale.violation is not None]
     middle = medians(tales)
     lines = [f"{'per run':12}{'median':>10}{'total':>14}"]

@@ -27,7 +27,7 @@ def explore(first: int, count: int, processes: int | None = None) -> Iterator[Ta
     if processes == 1:
         yield from map(explore_seed, seeds)
         return
-    # "spawn" exists on every platform, and copies no running thread.
+    # "spawn" exists on every platform, and does not copy running threads.
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         yield from pool.imap(explore_seed, seeds, _SHARE)
 

@@ -1,6 +1,6 @@
 """Write a topology as ``topology.yaml``, which :func:`streams.topology.load` reads.
 
-The file has all objects that explored topologies contain, but no bindings, schemas or clusters.
+The file contains all objects of explored topologies, but no bindings, schemas or clusters.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _created(script: Script, routes: tuple[Route, ...], now: float) -> tuple[Rou
 
 
 def _refusal(route: Route, now: float, *, taken: bool = False) -> str | None:
-    """Return the reason why a route cannot be created."""
+    """Return why a route cannot be created."""
     found = breaches(Proposal(route, taken=taken))
     if found:
         return "; ".join(map(_breach_text, found))

@@ -56,7 +56,7 @@ class Script:
         self._batch = True
 
     def comment(self, text: str) -> None:
-        """Add a comment of one line, whatever its names contain."""
+        """Add a one-line comment, even if its names contain line breaks."""
         self.lines.append("-- " + " ".join(text.split()))
 
     def go(self) -> None:

@@ -29,7 +29,7 @@ from streams.topology.model import Topology, default_broker_id
 _DOMAINS = ("Sales", "Stock", "Billing", "Shipping", "Customers", "Pricing", "Payroll", "Claims")
 _NOUNS = ("Order", "Invoice", "Payment", "Shipment", "Account", "Quote", "Return", "Ledger")
 _PATIENCE = 30
-"""After this many consecutive flows that need too many routes, all further flows are LOCAL."""
+"""After this many consecutive flows that need too many routes, all later flows are LOCAL."""
 _RECENT = 200
 """Number of recent flows whose services a new flow may share; frequent services are more likely."""
 
@@ -47,7 +47,7 @@ class Wish:
         if self.instances < 1 or self.routes < 0 or self.defects < 0:
             raise UsageError(
                 "An estate needs at least one instance, and its numbers must not be negative.",
-                "Give --instances of at least 1; --routes and --defects may be 0.",
+                "Set --instances to at least 1; --routes and --defects may be 0.",
             )
 
 
@@ -64,7 +64,7 @@ def generate_estate(wish: Wish) -> GeneratedEstate:
     """Return an estate with exactly these numbers of instances, routes and defects.
 
     The number of routes excludes AutoCreatedLocal, and is the number before defects are planted.
-    Raise UsageError if too few flows are left for the defects.
+    Raises UsageError if too few flows are left for the defects.
     """
     chance = Chance(wish.seed)
     layout = lay_out(wish.instances)

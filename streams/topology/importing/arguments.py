@@ -36,7 +36,7 @@ class Imported:
 def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
     """Return the instances of the arguments; a repeated instance gets more scripts.
 
-    Raise UsageError for missing or unreadable files.
+    Raises UsageError for missing or unreadable files.
     """
     found: dict[str, Imported] = {}
     for argument in arguments:

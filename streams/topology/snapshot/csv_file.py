@@ -30,7 +30,7 @@ def database_of(path: Path) -> str | None:
 
 
 def read_csv(path: Path, into: Rows) -> None:
-    """Read a file into an instance's rows; an invalid line is a finding."""
+    """Read a file into an instance's rows; an invalid line becomes a finding."""
     view = view_of(path)
     assert view is not None, "ignored: not named after a view"
     if view in into.present and VIEWS[view].scope is Scope.INSTANCE:

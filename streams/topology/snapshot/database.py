@@ -209,7 +209,7 @@ class _Reader:
 def grant(
     row: ViewRow, securable: Securable, objects: Mapping[int, str], principals: Mapping[int, str]
 ) -> Grant | None:
-    """Return the grant of a row of a permissions view; ``None`` if its object has no name."""
+    """Return the grant in a row of a permissions view; ``None`` if its object has no name."""
     name = objects.get(row["major_id"])
     principal = principals.get(row["grantee_principal_id"])
     if name is None or principal is None:

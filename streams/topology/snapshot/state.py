@@ -112,9 +112,8 @@ class LiveInstance:
 
     ``missing``: views that the snapshot does not have. ``depths``: messages by database and queue.
     ``texts``: the server's own message texts, by number, in its languages. ``cut``: the real row
-    count of truncated views, by database and view. ``closed``: by name, the reason why a database
-    cannot have dialogs (read-only, single-user, offline). ``rows``: the number of rows read per
-    view.
+    count of truncated views, by database and view. ``closed``: why databases cannot have dialogs,
+    by name (read-only, single-user, offline). ``rows``: the number of rows read per view.
     """
 
     name: str

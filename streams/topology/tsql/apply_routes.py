@@ -48,7 +48,7 @@ def _with_clauses(route: Route, clauses: RouteClauses, now: float) -> Route:
 
 
 def _allowed(script: Script, database: DatabaseDraft, proposal: Proposal) -> bool:
-    """Return whether no rule is broken; report broken rules.
+    """Report violated rules; return whether the route violates none.
 
     V14 is not reported under a condition.
     """

@@ -92,7 +92,7 @@ class Blocks:
         self.variables.update(kept)
 
     def all_frames(self) -> list[Frame]:
-        """Return every frame, the outermost first."""
+        """Return every frame, outermost first."""
         return [*(self.outer.all_frames() if self.outer else ()), *self.frames]
 
     def dead(self) -> str:

@@ -49,5 +49,5 @@ class SqlcmdVariables:
 
 
 def leads_elsewhere(directive: str) -> str:
-    """Return the reason why the script does not show a directive's effect; "" if it does."""
+    """Return why the script does not show a directive's effect; "" if it does."""
     return _ELSEWHERE.get(directive.split(maxsplit=1)[0].casefold(), "")

@@ -164,7 +164,7 @@ class Walker:
         yield from self._found(" ".join(words), statement)
 
     def _idle(self) -> str:
-        """Return the reason why declarations here are not applied; "" if they are applied."""
+        """Return why declarations here are not applied; "" if they are applied."""
         return self.blocks.dead() if self.module is None else f"a {self.module.kind.lower()}"
 
     def _found(self, kind: str, statement: Statement) -> Iterator[Item]:

@@ -81,7 +81,7 @@ def _classification(node: Node) -> Classification:
         raise given["otherwise"].error("otherwise without services", "Add services: {text: NAME}.")
     schema = _stated(given["schema"], "the file of an Avro schema") if "schema" in given else None
     if language is Language.AVRO and schema is None:
-        raise given["avro"].error("an Avro field without schema", "Add schema: FILE.avsc.")
+        raise given["avro"].error("an Avro field without a schema", "Add schema: FILE.avsc.")
     return Classification(
         language,
         _stated(given[language.value], f"an expression in {language.value}"),

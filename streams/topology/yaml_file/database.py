@@ -263,7 +263,7 @@ def _priority(node: Node) -> Priority:
     keys = ("name", "contract", "local_service_name", "remote_service_name", "level")
     given = node.fields("a priority", keys)
     if "name" not in given:
-        raise node.error("a priority without name", "Add name: to it.")
+        raise node.error("a priority without a name", "Add name: to it.")
     level = given["level"].integer("level", 1, 10) if "level" in given else DEFAULT_LEVEL
     contract, local, remote = (optional(given, key) for key in keys[1:4])
     return Priority(

@@ -112,7 +112,9 @@ def _instance(
     if "databases" in given:
         for database, (at, value) in given["databases"].named("databases").items():
             if database.casefold() == MSDB:
-                raise at.error("msdb is not a user database", "Write msdb: beside databases:.")
+                raise at.error(
+                    "msdb is not a user database", "Write msdb: at the same level as databases:."
+                )
             databases[database] = read_database(value, name, database, now, findings, read)
     msdb = empty_database(name, MSDB, key.source)
     if "msdb" in given:

@@ -24,7 +24,7 @@ def _suppression(node: Node) -> Suppression:
             raise node.error(f"a suppression without {key}", f"Add {key}: to it.")
     reason = given["reason"].text("a reason").strip()
     if not reason:
-        given["reason"].fail("a reason", "Give the reason why the finding is acceptable.")
+        given["reason"].fail("a reason", "State why the finding is acceptable.")
     subject = optional(given, "subject")
     until = _day(given["until"]) if "until" in given and not given["until"].is_null else None
     return Suppression(given["code"].text("code"), reason, subject or "*", until, node.source)

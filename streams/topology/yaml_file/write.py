@@ -69,7 +69,7 @@ def _cluster(cluster: Cluster) -> dict[str, Any]:
 
 
 def _claims(cluster: Cluster) -> dict[str, Any]:
-    """Return the senders that a cluster may name; an empty list is kept, as it allows none."""
+    """Return the senders that a cluster may name; keep an empty list, which allows none."""
     if cluster.claims is None:
         return {}
     stated = {"services": cluster.claims.services, "broker_ids": cluster.claims.broker_ids}

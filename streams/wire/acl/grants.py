@@ -123,7 +123,7 @@ ROLES: Mapping[str, RoleKind] = {
         ),
     ),
     "own-agent": RoleKind(
-        "a custom agent, beside the applications of its services",
+        "a custom agent, in addition to the applications of its services",
         (_topic("event", On.CLUSTER, "Write", "its start and end (163)"),),
     ),
     "outbox": RoleKind(

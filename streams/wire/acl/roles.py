@@ -160,7 +160,7 @@ def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Place]
 
 
 def _extra(agent: Agent) -> tuple[RoleGrant, ...]:
-    """Return the grants of the agent's kind; an agent that only redirects needs no table."""
+    """Return the grants of the agent's kind; an agent that only redirects does not need a table."""
     keeps_nothing = agent.setting("redirect") is not None
     return () if agent.kind is None or keeps_nothing else EXTRA[agent.kind.value]
 

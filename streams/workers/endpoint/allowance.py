@@ -12,7 +12,7 @@ LONG = 1.0
 """Seconds after which a transaction counts as too long, which halves the next transaction. New
 records wait for the current transaction, at both endpoints."""
 SHORT = LONG / 2
-"""Seconds up to which a transaction counts as short, so that the next transaction may be larger."""
+"""Maximum duration in seconds of a short transaction, after which the next may be larger."""
 DIALOG = 2
 """Cost of a dialog in a transaction, in records: its copy, state, timers, and acknowledgement."""
 LIVELY = 10

@@ -130,7 +130,7 @@ class EndpointLoop:
     def _apply_what_there_is(self) -> None:
         """Apply the available work of all partitions, in one transaction if possible.
 
-        A partition whose work did not fit is first in the next turn.
+        A partition whose work did not fit comes first in the next turn.
         """
         self._assignment.know_progress(self._control.now())
         owned = sorted(self._assignment.owned.values(), key=self._turn_of)

@@ -1,10 +1,10 @@
 """A warm stand-by, which follows the state of an active worker and takes over if the worker fails.
 
 Two processes share a slot. The stand-by reads the state of all partitions continuously until no
-heartbeats are sent under the slot's name. Then the stand-by takes the slot. Its transactional id
-fences a worker that is still alive and aborts that worker's open transaction. As the same static
-member, the stand-by gets the same partitions at once. Then only the newest records remain to be
-read.
+heartbeats are sent under the slot's name. Then the stand-by takes the slot. Taking over the
+transactional id fences a worker that is still alive, and aborts that worker's open transaction. As
+the same static member, the stand-by gets the same partitions at once. Then only the newest records
+remain to be read.
 
 A stand-by that could not read for many hours may have missed deletions, and reads the state again.
 """
