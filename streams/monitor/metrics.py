@@ -35,7 +35,7 @@ FIGURES = (
     ),
     Figure(
         "hopline_monitor_batches_total",
-        "Batches with records since the monitor started; each is one transaction of the store.",
+        "Batches with records since the monitor started; each is one store transaction.",
         lambda w: w.batches,
     ),
     Figure(

@@ -208,7 +208,7 @@ DIALOGS = (
     Ruling("U-39", "The reason decides whether an undeliverable message is acknowledged and "
            "answered.", OURS),
     Ruling("U-47", "END WITH ERROR discards all unacknowledged messages, sent or not; the Error "
-           "is accepted although numbers below it are missing.", OURS),
+           "is accepted even if lower numbers are missing.", OURS),
     Ruling("EX-24", "Load balancing: an even split, and each dialog keeps its target.",
            DOCUMENTED, MULTIPLE),
     Ruling("EX-25", "A broker id given at BEGIN prevents load balancing.", DOCUMENTED, MULTIPLE),

@@ -302,7 +302,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2c", DRV, CHOOSING,
-        "With strict_local_tier the copy of a message from outside is dropped too.",
+        "With strict_local_tier, the copy of a message from outside is also dropped.",
         at=hub(ACL, CATCH_ALL, here=[NEAR]),
         asks=from_outside(to="Svc", broker="D"),
         strict_local_tier=True,
@@ -368,7 +368,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.4c", DRV, "CREATE ROUTE (forbids it) and ALTER ROUTE (allows it)",
-        "A TRANSPORT route that names a service, which DDL refuses, is used as it is.",
+        "A TRANSPORT route that names a service, which DDL refuses, is used as is.",
         at=sender(route("Transport", "tcp://host9:4099/Pay", to="transport"), ACL),
         asks=sent_from("AW", to="tcp://host9:4099/Pay"),
         expects=sent("M2", by="Transport", to="tcp://host9:4099"),

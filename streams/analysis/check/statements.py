@@ -52,7 +52,7 @@ CHECKS = (
         "reference 1.4, V1 to V14",
         "SQL Server checks every CREATE and ALTER ROUTE against fourteen rules, and refuses a "
         "statement that breaks one. A refused statement in a script creates no route; an invalid "
-        "route from another source is used as it is. A warning reports a statement without "
+        "route from another source is used as is. A warning reports a statement without "
         "effect. A finding of severity info, one for each instance, counts statements that may "
         "concern dialogs but whose effect is known only when they run. The topology does not "
         "contain their effects, so no answer considers them.",
