@@ -1,6 +1,6 @@
 """Translate librdkafka's properties into Faust's settings.
 
-Unsupported properties are rejected and never dropped, because without them the connection would be
+Unsupported properties are rejected, never ignored, because without them the connection would be
 less secure than requested.
 """
 

@@ -103,7 +103,7 @@ class Dialog:
         self._saying.issue(end_command(self.conversation, error, cleanup=cleanup))
 
     async def timer(self, seconds: int) -> None:
-        """BEGIN CONVERSATION TIMER: deliver a DialogTimer after ``seconds``, at least 1."""
+        """BEGIN CONVERSATION TIMER: deliver a DialogTimer message after ``seconds`` (1 or more)."""
         self._saying.issue(new_command(self.conversation, CommandKind.TIMER, timeout=seconds))
 
     async def move(self, group: uuid.UUID) -> None:

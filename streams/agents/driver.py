@@ -6,8 +6,8 @@ idempotent producer. A message of a queue counts as done when its agent reports 
 counts messages that it skips in a rebalance or whose agent was cancelled, and would commit past
 them. A message is committed after the table rows that it changed: Faust waits 0.1 s for the rows,
 and only warns if Kafka rejects a row. A :class:`~streams.agents.note.Note` is committed with a
-queue's offset. If Kafka has lost an offset, nothing is read again (:mod:`streams.client.begin`).
-Members check for unassigned partitions.
+queue's offset. If Kafka has lost an offset, messages are not read again
+(:mod:`streams.client.begin`). Members check for unassigned partitions.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ConsumerThread(BoundedPolls):
 
     def _create_worker_consumer(self, transport: aiokafka.Transport) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)
-        # Faust has no setting for this; the consumer reads the value at its start.
+        # Faust has no setting for this; the consumer reads the value when it starts.
         assert consumer._isolation_level == "read_uncommitted"
         consumer._isolation_level = "read_committed"
         commit, notes = consumer.commit, cast(Consumer, self.consumer).notes

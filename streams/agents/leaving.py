@@ -1,7 +1,7 @@
 """End a process that does not stop in time.
 
-Faust waits forever for an unavailable Kafka, for a deleted topic, and in some crashes for its own
-thread. Only the end of the process resolves this, and only the end of the process stops this timer.
+Faust waits forever for an unavailable Kafka, for a deleted topic, and after some crashes for its
+own thread. Only the end of the process resolves this, and nothing else stops this timer.
 """
 
 from __future__ import annotations

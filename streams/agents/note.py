@@ -1,4 +1,4 @@
-"""The metadata of a committed offset of a queue: the topic's id, and how often its message was
+"""The metadata of a queue's committed offset: the topic's id, and how often the next message was
 rolled back. With this metadata, the count survives a restart, and the offset is not used for a
 recreated topic.
 """

@@ -76,7 +76,7 @@ def notice_app(
 
 
 async def _patiently(call: Callable[[], T]) -> T:
-    """Repeat a call until it succeeds, even if its resource is unavailable for a long time."""
+    """Repeat a call until it succeeds, however long its resource is unavailable."""
     wait = _FIRST
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Limit the size of an agent's read-ahead, because each message may be a megabyte in size.
+"""Limit the size of an agent's read-ahead, because each message may be as large as a megabyte.
 
 Faust buffers 4,096 events of an agent, and whole fetches: a megabyte as stored in Kafka, which lz4
 may expand by a factor of 255. Without a limit, the senders would determine the memory use.
@@ -25,7 +25,7 @@ not fit.
 
 
 class BoundedPolls(aiokafka.AIOKafkaConsumerThread):
-    """Limit the records of queues that are fetched at a time; changelogs have no limit."""
+    """Limit the number of queue records fetched at a time; changelogs have no limit."""
 
     async def getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:
         """Return fetched records, as Faust does."""

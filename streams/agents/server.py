@@ -131,8 +131,8 @@ class Server:
     async def _refuse_another(self) -> None:
         """Raise SurroundingsError if the queue's topic was deleted or recreated.
 
-        The new topic's offsets start at 0 again, and would count as processed. At its next start,
-        the agent reads the new topic from the beginning.
+        The new topic's offsets start at 0 again, and would count as processed. The next time the
+        agent starts, it reads the new topic from the beginning.
         """
         consumer = consumer_of(self._app)
         changed = self.topic in consumer.changed
@@ -145,7 +145,7 @@ class Server:
             changed = found != consumer.topics[self.topic]
         if changed:
             raise SurroundingsError(
-                f"{self.topic} was recreated since the start.",
+                f"{self.topic} has been recreated since the start.",
                 "Restart the process; it then reads the new topic from its beginning.",
             )
 

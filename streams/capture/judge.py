@@ -59,7 +59,7 @@ class DialogRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Two topologies at an instant (``now``, epoch seconds). This object is sent to executors."""
+    """The two topologies to compare, at the time ``now`` (epoch seconds); sent to executors."""
 
     old: Topology
     new: Topology

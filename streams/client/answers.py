@@ -29,7 +29,7 @@ from streams.wire.commands import ResultRecord
 _TURN = 0.1
 """Seconds per poll, after which the other threads get their results and check their deadlines."""
 _SILENT = 15.0
-"""Seconds of polls without a record after which a new consumer is tried."""
+"""Seconds of polling without a record after which a new consumer is tried."""
 
 
 class Answers:

@@ -43,7 +43,7 @@ class Beginning:
         self._begin = begin
 
     def positions(self, committed: Mapping[int, int]) -> dict[int, int]:
-        """Return the start offset of each partition; ``committed`` is below 0 without an offset.
+        """Return the start offset of each partition; a negative ``committed`` means no offset.
 
         Raises PositionLostError if the position is unknown and ``begin`` is not given, and
         UsageError if ``begin`` is impossible. Afterwards, the group's records are written again.

@@ -196,7 +196,7 @@ class Client(Statements):
     def _serve(self) -> None:
         """Process the producer's reports; raise SurroundingsError if it has lost all brokers.
 
-        Another thread looks for lost brokers, because the search takes some seconds while Kafka is
+        Another thread looks for lost brokers, because the search takes a few seconds while Kafka is
         down.
         """
         self._producer.poll(0)

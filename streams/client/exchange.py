@@ -1,7 +1,7 @@
 """Receive, process and send in one Kafka transaction.
 
 The offsets of the queue and the commands are committed together. A killed process has committed
-both or neither of them, so every message takes effect exactly once if all its effects are
+either both or neither, so every message takes effect exactly once if all its effects are
 statements. (For effects in a database, use the inbox.)
 
 The steps of a commit, and the state after a failure in each step:
@@ -28,8 +28,8 @@ class Exchange(Statements):
     """Receive from a queue and answer, in transactions; a context manager.
 
     A transaction belongs to one thread, so each thread needs its own Exchange. ``name`` identifies
-    this process (or thread) within the application, and is the same at every start, so that a
-    restart aborts the transaction of a killed predecessor at once. The other arguments are those of
+    this process (or thread) within the application. Use the same name at every restart, so that the
+    transaction of a killed predecessor is aborted at once. The other arguments are those of
     :class:`~streams.client.receiver.Receiver`. Errors of statements are reported only by events.
     """
 

@@ -8,7 +8,8 @@
                 session.add(Order.from_xml(message.body))
     receiver.commit()
 
-A process that dies between the two commits receives the message again, and finds it in the inbox.
+A process that is killed between the two commits receives the message again, and finds it in the
+inbox.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Inbox:
     def forget(self, days: float = 7) -> int:
         """Delete entries older than ``days``; return the number of deleted rows.
 
-        ``days`` must exceed the longest time for which a receiving process may be suspended.
+        ``days`` must be longer than a receiving process can ever be suspended.
         """
         before = _now() - int(days * 86_400)
         return int(self._session.execute(removal(self._reader, before)).rowcount)

@@ -1,4 +1,4 @@
-"""Statements that a record causes, which take effect once however often the record is read.
+"""Statements caused by a record, which take effect once, however often the record is read.
 
 Use these statements in readers that may read a record again: from another cluster, from a topic
 that is not a queue, or with a foreign consumer. (For a queue of the same cluster, use an Exchange.)

@@ -1,6 +1,6 @@
 """The read-ahead of one partition of a queue, and its limits.
 
-The sender decides the size of messages, so there is a limit in bytes as well as in number.
+Senders determine the size of messages, so there is a limit in bytes as well as in number.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _HERE_ONLY = (
 
 
 class QueueSettings:
-    """STATUS and POISON_MESSAGE_HANDLING of one queue, kept up to date while open.
+    """STATUS and POISON_MESSAGE_HANDLING of one queue, kept current while this object is open.
 
     For an undeclared queue, both settings are ON.
     """
@@ -94,8 +94,8 @@ class QueueSettings:
     def disable(self) -> None:
         """Disable a poisoned queue for all readers, and report event 143.
 
-        A process without the right to write the catalog disables the queue for itself only, and
-        logs a warning. Every process does the same if the catalog has an invalid object. Raises
+        A process without permission to write to the catalog disables the queue only for itself, and
+        logs a warning. Every process does so if the catalog has an invalid object. Raises
         SurroundingsError if other writers keep changing the catalog during the attempts.
         """
         for left in reversed(range(_ATTEMPTS)):

@@ -62,7 +62,7 @@ class Readings:
         """Return the group's records of these partitions of this topic.
 
         Records of the topic before it was deleted and recreated do not count. Records of other
-        groups are ignored, because any client with write access may write any record.
+        groups are ignored, because any client with write access can write any record.
         """
         keys = {reading_key(self._topic, p, self._group): p for p in partitions}
         live = read_live(self._cluster, self._log, only=keys)

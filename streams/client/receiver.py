@@ -71,10 +71,11 @@ class Receiver:
     times, then :meth:`commit` or :meth:`rollback`. Five rollbacks in a row disable the queue (event
     143); the count restarts when the queue is enabled.
 
-    ``member`` is this process's stable name in the group. With a name, a killed process resumes at
-    once; without a name, the partitions wait for the session timeout (10 s). The partitions also
-    wait that long for a named member that never returns. A second member with the same name fences
-    the first (FencedError), and so does a lost session; in both cases, create a new receiver.
+    ``member`` is this process's stable name in the group. With a name, a killed process resumes as
+    soon as it restarts; without a name, its partitions wait for the session timeout (10 s).
+    Partitions also wait that long for a named member that never returns. A second member with the
+    same name fences the first (FencedError), and so does a lost session; in both cases, create a
+    new receiver.
 
     ``begin`` is the start position in partitions without an offset: "beginning", "end" or an
     offset; for several partitions, give one offset each (``{0: 4711}``). Without ``begin``, a new
@@ -118,7 +119,7 @@ class Receiver:
         conversation: Conversation | None = None,
         group: uuid.UUID | None = None,
     ) -> tuple[Received, ...]:
-        """Return up to ``top`` messages of the conversation group that has the most urgent message.
+        """Return up to ``top`` messages of the conversation group with the most urgent message.
 
         ``conversation`` and ``group`` are the WHERE clause; they search the read-ahead. Waits up to
         ``timeout`` seconds for a message; with ``None``, until all committed messages are read.

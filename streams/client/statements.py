@@ -1,4 +1,4 @@
-"""The statements of an application, independent of their delivery.
+"""The statements of an application, regardless of how they are delivered.
 
 :class:`~streams.client.client.Client` sends them to Kafka at once, an
 :class:`~streams.client.exchange.Exchange` in one transaction with the received messages, an
@@ -101,7 +101,7 @@ class Statements(ABC):
         self.perform(on.instance, end_command(on, error, cleanup=cleanup), wait=wait)
 
     def timer(self, on: Conversation, seconds: int, *, wait: bool = False) -> None:
-        """BEGIN CONVERSATION TIMER: deliver a DialogTimer after ``seconds``, at least 1."""
+        """BEGIN CONVERSATION TIMER: deliver a DialogTimer message after ``seconds`` (1 or more)."""
         command = new_command(on, CommandKind.TIMER, timeout=seconds)
         self.perform(on.instance, command, wait=wait)
 

@@ -1,10 +1,10 @@
 """Access control: require a token if other hosts can connect, and reject foreign pages.
 
 On loopback there is no token, but pages of other origins run in the same browser. Such a page must
-not get a response under its own name that resolves to loopback (DNS rebinding, visible in the Host
-header), and must not open a websocket (visible in the Origin header). If a container's port is
-published on loopback, neighbouring containers use the container's name, which no foreign page can
-have.
+not get a response through a host name of its own that resolves to loopback (DNS rebinding, which
+the Host header reveals), and must not open a websocket (which the Origin header reveals). If a
+container's port is published on loopback, neighbouring containers use the container's name, which
+no foreign page can have.
 
 Every response forbids framing by other pages and loading from other servers. Evaluation of scripts
 is allowed, because Vue compiles templates in the browser.

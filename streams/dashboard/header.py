@@ -105,7 +105,7 @@ def _away(what: str, trouble: Trouble) -> Away:
 
 
 def _jump(address: Address, as_of: int | None, now: int) -> Link | None:
-    """Return the link to the newest figures if the shown time is after them."""
+    """Return the link to the newest figures if they are older than the time range shown."""
     since, until = address.span.bounds(now)
     if as_of is None or not address.span.live or as_of > since:
         return None

@@ -1,7 +1,7 @@
 """Fetch locked jars from a Maven repository; only this module imports jgo.
 
 A jar is stored in the cache only when it is complete and its SHA-256 matches. The user's local
-Maven repository is read first and never written.
+Maven repository is read first and never written to.
 """
 
 from __future__ import annotations

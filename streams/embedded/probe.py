@@ -29,7 +29,7 @@ class ProbeResult:
 
 
 def ask(port: int, timeout: float = 1.0) -> ProbeResult | None:
-    """Return the response of the broker at the loopback port; ``None`` if none arrives in time."""
+    """Return the response of the broker on a loopback port; ``None`` if none arrives in time."""
     try:
         with socket.create_connection((HOST, port), timeout) as connection:
             connection.sendall(struct.pack(">i", len(_REQUEST)) + _REQUEST)

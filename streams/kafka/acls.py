@@ -34,7 +34,7 @@ _CAUSES = {
     ),
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: (
         "The user of this command may not create ACLs",
-        "Run the command as a user with the right Alter on the cluster.",
+        "Run the command as a user with the Alter permission on the cluster.",
     ),
 }
 """Errors that concern the whole cluster rather than one entry, and their remedies."""

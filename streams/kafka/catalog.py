@@ -43,9 +43,9 @@ class CatalogState:
     def is_doubtful(self) -> bool:
         """Return whether the catalog must be read again from its start.
 
-        Kafka removes a tombstone after a day, so a reader that was absent for longer may keep
-        removed objects, and would then refuse every new version. If a version still does not match
-        after the catalog was read again, another writer is at fault.
+        Kafka removes a tombstone after a day, so a reader that was absent longer may keep removed
+        objects, and would then refuse every new version. If a version still does not match after
+        the catalog was read again, another writer is at fault.
         """
         return self.refused not in ("", self._reread_for)
 
@@ -77,7 +77,7 @@ class CatalogState:
                     learn(key, json.loads(body))
                 return False
             return self._complete(number, json.loads(body)["hash"])
-        except Exception as error:  # any client with write access may write any record
+        except Exception as error:  # any client with write access can write any record
             self.error = f"{key}: {error}"
             return False
 
@@ -102,7 +102,7 @@ def _topology_of(objects: Mapping[str, str]) -> Topology:
 
 
 def hash_of(objects: Mapping[str, str]) -> str:
-    """Return the hash of all live objects, independent of their order."""
+    """Return the hash of all live objects, regardless of their order."""
     digest = hashlib.sha256()
     for key in sorted(objects):
         digest.update(f"{key}\0{objects[key]}\0".encode())
@@ -112,8 +112,8 @@ def hash_of(objects: Mapping[str, str]) -> str:
 def read_catalog(cluster: Cluster, *, to_high: bool = True) -> CatalogState:
     """Read the catalog to its end; wait for a change that is being committed (``to_high``).
 
-    Without waiting, a publisher could read the previous version: commit returns before the broker
-    has written the commit marker.
+    Without the wait, a publisher could read the previous version, because commit returns before the
+    broker has written the commit marker.
     """
     state = CatalogState()
     for message in read_all(cluster, cluster.topics.catalog, to_high=to_high):
@@ -215,7 +215,7 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
 def _demand_usable(objects: Mapping[str, str]) -> None:
     try:
         _topology_of(objects)
-    except Exception as error:  # any client with write access may write any record there
+    except Exception as error:  # any client with write access can write any record there
         raise UnusableCatalogError(
             f"The catalog has an invalid object: {error}. Workers would not accept a new version "
             "that contains it, so none was published.",

@@ -35,7 +35,7 @@ limits the data that is decompressed."""
 _LOOK = 5.0
 """Seconds between log lines that report the wait for a cluster."""
 HEADER_BYTES = 128
-"""Bytes that a header takes in memory besides its name and value."""
+"""Bytes of memory that a header needs besides its name and value."""
 _HEADERS = 16
 """Maximum number of headers of our own records."""
 _outages: dict[object, Outage] = {}

@@ -1,6 +1,7 @@
 """Commit offsets within a deadline.
 
-Kafka's client has no deadline for a commit, and waits as long as the group's coordinator is down.
+Kafka's client has no deadline for a commit, and waits for as long as the group's coordinator is
+down.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Commits:
 
     @property
     def is_stuck(self) -> bool:
-        """Return whether a commit is still waiting, so that the consumer must not be closed."""
+        """Return whether a commit is still waiting; if so, the consumer must not be closed."""
         return self._calls.is_busy
 
     def commit(self, offsets: list[TopicPartition]) -> None:

@@ -1,10 +1,10 @@
 """Committed offsets of consumer groups.
 
-librdkafka ends the process if an admin client requests the offsets of a group while its coordinator
-moves or does not exist yet (librdkafka issue 5040). A consumer of the same group, which is not a
-member, does not have this fault, but can request the offsets of one group only. So the offsets of
-many groups are requested by an admin client, right after it has asked each coordinator about its
-group, which finds such a coordinator without ending the process.
+librdkafka crashes the process if an admin client requests the offsets of a group while the group's
+coordinator is moving or does not exist yet (librdkafka issue 5040). A consumer with the same group
+id that is not a member does not have this fault, but can request the offsets of only one group. So
+an admin client requests the offsets of many groups right after it has asked each coordinator about
+its group, which detects such a coordinator without crashing the process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from streams.kafka.notes import note_of
 
 _TIMEOUT = 30.0
 _PAUSE = 0.2
-"""Seconds before a coordinator that moves is asked again."""
+"""Seconds before a coordinator that is moving is asked again."""
 Offsets = dict[tuple[str, int], int]
 """The next offset, by topic and partition."""
 Notes = dict[tuple[str, int], tuple[int, str]]
@@ -44,8 +44,8 @@ def read_positions(cluster: Cluster, group: str, topics: Sequence[str]) -> Offse
 def read_notes(cluster: Cluster, group: str, topics: Sequence[str]) -> Notes:
     """Return a group's committed offsets of topics, with their notes.
 
-    Topics that do not exist are left out. Offsets in a transaction that is still open are not
-    waited for. Raises KafkaException if Kafka does not respond.
+    Topics that do not exist are left out. Does not wait for offsets in a transaction that is still
+    open. Raises KafkaException if Kafka does not respond.
     """
     with closing(cluster.consumer(group, isolation_level="read_uncommitted")) as consumer:
         known = consumer.list_topics(timeout=_TIMEOUT).topics

@@ -63,7 +63,7 @@ def compare(cluster: Cluster, specs: Iterable[TopicSpec]) -> list[Mismatch]:
 
     Compares existence, partitions, replicas, cleanup policy, timestamp type and retention. A topic
     may have more replicas and a larger minimum of in-sync replicas than the setting ``replication``
-    requires, and may keep tombstones for longer.
+    requires, and may keep tombstones longer.
     """
     wanted = {s.name: s for s in specs}
     admin = cluster.admin()
@@ -165,7 +165,7 @@ def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
 
 
 def demand_replicas(cluster: Cluster, topic: str, *, timeout: float = _TIMEOUT) -> None:
-    """Raise SurroundingsError if a topic has too few replicas; clients call this at their start.
+    """Raise SurroundingsError if a topic has too few replicas; clients call this when they start.
 
     Clients may lack the right to read topic configurations, which the workers have compared.
     """

@@ -103,7 +103,7 @@ def _not_created(
 
 
 def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
-    """Add partitions to topics up to a number; skip topics that have at least this number.
+    """Increase topics to a number of partitions; skip topics that have at least this number.
 
     Raises SurroundingsError if Kafka refuses.
     """

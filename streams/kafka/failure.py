@@ -63,7 +63,7 @@ def is_forbidden(cause: KafkaError) -> bool:
 def refusal(error: KafkaException, right: str) -> str:
     """Return the reason why Kafka refused a request, with the missing right, if any."""
     cause = error.args[0]
-    lacking = f" The right {right} is required." if is_forbidden(cause) else ""
+    lacking = f" The permission {right} is required." if is_forbidden(cause) else ""
     return f"{reason_of(cause)}.{lacking}"
 
 
@@ -77,8 +77,8 @@ def worded(
 ) -> SurroundingsError:
     """Return the error for a missing right, an unreachable cluster, or any other failure.
 
-    For an unreachable cluster, ``heard`` is the reason, if known, and ``waited`` is the time
-    waited, as text.
+    For an unreachable cluster, ``heard`` is the reason, if known, and ``waited`` is the waiting
+    time as text.
     """
     cause = error.args[0] if error.args else error
     if not isinstance(cause, KafkaError):

@@ -119,7 +119,7 @@ class Fetcher:
         """Close the consumer if nothing was read since the last call.
 
         Its client keeps the records that it has read ahead, with lz4 up to 255 times the size of a
-        fetch, and the next fetch may be far away.
+        fetch, and the next fetch may be much later.
         """
         if self.bytes_read == self._rested_at:
             self.close()

@@ -18,8 +18,8 @@ from streams.kafka.committed import Offsets
 from streams.kafka.lag import read_ends, read_highs
 
 PATIENCE = 30.0
-"""Seconds after which an open transaction cannot be ours: the timeout, plus the time in which its
-end is detected.
+"""Seconds after which an open transaction cannot be ours: the timeout, plus the time that it takes
+to detect its end.
 """
 _LOOK = 0.2
 
@@ -47,7 +47,7 @@ class Hung(NamedTuple):
 
 
 class HungTransactions:
-    """Track the time for which the first open transaction of each partition has been open."""
+    """Track how long the first open transaction of each partition has been open."""
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ class LostBrokers:
     def finds(self, is_well: bool, *clients: Asking) -> bool:
         """Return whether a client has lost all brokers while a new client gets a response.
 
-        The check occasionally takes some seconds, but not if ``is_well`` is set.
+        The check occasionally takes a few seconds, but not if ``is_well`` is set.
         """
         return self.is_due(is_well) and self.are_lost(*clients)
 
@@ -74,7 +74,7 @@ class LostBrokers:
         return look_at is not None
 
     def are_lost(self, *clients: Asking) -> bool:
-        """Check the clients, which takes some seconds if one of them gets no response.
+        """Check the clients, which takes a few seconds if one of them gets no response.
 
         The clients are checked again after a new client was tried, because Kafka may have returned
         in the meantime.

@@ -25,7 +25,7 @@ class Assigned:
 
 
 def read_assigned(cluster: Cluster, beginnings: Sequence[str]) -> dict[str, Assigned]:
-    """Return the assignments of the groups with these name prefixes that this user may list."""
+    """Return the assignments of groups with these name prefixes, if this user may list them."""
     admin = cluster.admin()
     listed = admin.list_consumer_groups(request_timeout=_TIMEOUT).result()
     names = sorted(g.group_id for g in listed.valid if g.group_id.startswith(tuple(beginnings)))

@@ -1,4 +1,4 @@
-"""Log an outage of Kafka: one line at its start, one every ten seconds, and one at its end.
+"""Log an outage of Kafka: one line when it starts, one every ten seconds, and one when it ends.
 
 librdkafka logs every failed connection attempt of every client, but never a success. So the first
 line about a failed attempt starts a check of the cluster itself, and the check's result is logged

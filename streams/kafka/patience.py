@@ -44,7 +44,7 @@ def _failure(call: Call) -> BaseException | None:
 
 
 _idle: list[_Caller] = []
-"""Idle threads for calls. A new thread for each call would take seven times as long."""
+"""Idle threads for calls. Starting a new thread for each call would take seven times as long."""
 
 
 def _begin(call: Call) -> _Caller:

@@ -88,8 +88,9 @@ def read_all(
 ) -> Iterator[Message]:
     """Yield a topic's committed records in order, from the start to the current end.
 
-    The end is the last stable offset, so an open transaction does not block. With ``to_high``, the
-    end is the high watermark, and the reader waits until open transactions have ended.
+    The end is the last stable offset, so an open transaction does not block the reader. With
+    ``to_high``, the end is the high watermark, and the reader waits until open transactions have
+    ended.
     """
     wanted = [partition] if partition is not None else partitions_of(cluster, topic)
     places = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted]
@@ -102,8 +103,8 @@ def read_from(
     """Yield the records after given offsets of one topic, like :func:`read_all`.
 
     The end is determined at the first record and does not move when records are appended: the
-    client reports the end of a partition only for an empty fetch, which a busy topic may never
-    have.
+    client reports the end of a partition only after an empty fetch, which may never occur on a busy
+    topic.
     """
     topic, wanted = places[0].topic, [place.partition for place in places]
     consumer = cluster.consumer(
@@ -141,8 +142,8 @@ def read_live(
 ) -> dict[bytes, bytes]:
     """Return the content of a compacted topic: the latest value of each key.
 
-    With ``only``, the result has just these keys, because the values of all keys may not fit into
-    memory.
+    With ``only``, the result contains only these keys, because the values of all keys may not fit
+    into memory.
     """
     live: dict[bytes, bytes] = {}
     for message in read_all(cluster, topic, partition, to_high=to_high):

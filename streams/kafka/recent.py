@@ -1,7 +1,7 @@
 """Read the recent records of a one-partition topic with a few fetches, and detect its end.
 
 While a partition has records that the application has not taken, the client checks it every
-``fetch.queue.backoff.ms``, and meanwhile fetches only the other partitions. A consumer that
+``fetch.queue.backoff.ms``, and fetches only the other partitions in the meantime. A consumer that
 processes records as they arrive should use :data:`GATHERED`, which checks less often, or
 :data:`PROMPT` if a caller waits for each record. A consumer that pauses between two reads should
 use :func:`pausing`, which also fetches less often.

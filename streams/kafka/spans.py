@@ -77,7 +77,7 @@ class Spans:
 
     @property
     def left(self) -> int:
-        """Return the number of offsets that remain; 0 if there are no end offsets."""
+        """Return the number of offsets that remain to be read; 0 if there are no end offsets."""
         ends = self.ends
         return 0 if ends is None else sum(ends[p] - self.positions[p] for p in self._open)
 

@@ -37,8 +37,8 @@ class StalledFetch:
 
     A partition is stalled if its fetch position stays below the last stable offset from one check
     to the next, with a report of the client in between, while the client has no buffered records.
-    (A client with buffered records does not fetch because its application is slow.) ``also``
-    receives the reports as well.
+    (A client with buffered records does not fetch because its application is slow.) The
+    reports are also passed to ``also``.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """Take records that a client has fetched, a few at a time, up to a memory limit.
 
-For each record that it returns, the client builds a list of all headers. A header of one byte takes
-64 bytes there and up to 200 in Python, and 99,000 of them fit into a record that lz4 compresses to
-a kilobyte. So taking a thousand records at once could take gigabytes before anything is counted.
+For each record that it returns, the client builds a list of all headers. A header of one byte needs
+64 bytes there and up to 200 in Python, and 99,000 such headers fit into a record that lz4
+compresses to a kilobyte. So taking a thousand records at once could use gigabytes before anything
+is counted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Delete the beginnings of logs that the caller no longer needs (DeleteRecords)."""
+"""Delete the beginnings of logs, which the caller no longer needs (DeleteRecords)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIMEOUT = 30.0
 def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: int) -> Offsets:
     """Return each log's first offset whose record is not older than a time (epoch milliseconds).
 
-    Older records may follow that offset. Logs that have only older records are left out.
+    Older records may follow that offset. Logs that contain only older records are left out.
     """
     # A record's timestamp may be invalid, and the client rejects a number that is too large.
     spec = OffsetSpec.for_timestamp(min(max(moment, 0), LATEST))

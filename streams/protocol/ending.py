@@ -174,10 +174,10 @@ class Ending:
                 dialog.forget_at, dialog.retry_at = self.now + self.limits.late, None
 
     def ask(self) -> None:
-        """Repeat the last acknowledgement, to which a closed initiator answers that it is closed.
+        """Repeat the last acknowledgement; a closed initiator replies that it is closed.
 
-        The initiator sends this report only once without being asked. If the report is lost and
-        never repeated, the target keeps its key for the whole lifetime.
+        The initiator sends this reply only once without being asked. If the reply is lost and never
+        repeated, the target keeps its key for the whole lifetime.
         """
         dialog = self.dialog
         dialog.attempt += 1

@@ -1,4 +1,4 @@
-"""The ledger of messages: all accepted messages, and the outcome of each.
+"""The message ledger: every accepted message and its outcome.
 
     accepted = delivered at the locked target
              + waiting: in a transmission queue, or not read yet

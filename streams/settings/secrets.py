@@ -37,7 +37,7 @@ def with_files_read(properties: Mapping[str, Sourced]) -> dict[str, Sourced]:
 
 
 def read_secret(name: str, sourced: Sourced) -> Sourced:
-    """Return the content of the file named by ``sourced``, the value of the property ``name``."""
+    """Return the content of the file whose path is ``sourced``, the value of property ``name``."""
     path = Path(str(sourced.value))
     try:
         text = path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")

@@ -129,7 +129,7 @@ def find_dialogs(
 class Group:
     """Open dialogs of one kind at one instance that share a transmission status.
 
-    ``since``: the earliest of the times of their last progress.
+    ``since``: the earliest time of last progress among them.
     """
 
     instance: str

@@ -21,7 +21,7 @@ class Encryption(Enum):
 
 
 class Securable(Enum):
-    """The object of a permission."""
+    """The kind of object to which a permission applies."""
 
     SERVICE = "service"
     ENDPOINT = "endpoint"

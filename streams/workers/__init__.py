@@ -1,9 +1,9 @@
 """The Kafka workers: forwarder and endpoint, and the process that runs them.
 
-On a message's path: ``relay`` writes it from an outbox into ``cmd``, if the application has an
-outbox; ``endpoint`` accepts it and writes it into ``out``; ``forwarder`` forwards it at each hop;
-the ``endpoint`` of the other side delivers it into a queue. ``endpoint`` and ``forwarder`` are
-packages, and neither imports the other.
+On a message's path: ``relay`` writes it from an outbox to ``cmd``, if the application has an
+outbox; ``endpoint`` accepts it and writes it to ``out``; ``forwarder`` forwards it at each hop; the
+``endpoint`` of the other side delivers it to a queue. ``endpoint`` and ``forwarder`` are packages,
+and neither imports the other.
 
 Both packages share these modules: ``control`` provides the catalog and Kafka's time, and reads and
 writes heartbeats. ``slot`` is a worker's name across restarts, and ``ownership`` is a worker's
@@ -12,7 +12,7 @@ separates errors that a record causes from all others, and ``event_counts`` cont
 counters.
 
 The modules around them: ``process`` starts and stops workers, and trims topics; ``collector`` tunes
-the garbage collector, ``working`` names the worker in log lines, ``pulse`` detects hanging threads.
+the garbage collector, ``working`` names the worker in log lines, ``pulse`` detects hung threads.
 ``http`` serves ``health`` and ``metrics``.
 """
 

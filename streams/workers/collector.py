@@ -1,8 +1,8 @@
 """Tune Python's garbage collector for a process with many workers.
 
 Workers create many values but no reference cycles, so reference counting frees them at once. By
-default the collector scans a batch's values again and again while they are in use, and sometimes
-every open dialog. These scans took half of an endpoint worker's time.
+default, the collector scans a batch's values again and again while they are in use, and sometimes
+scans every open dialog. These scans took half of an endpoint worker's time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _YOUNG = 200_000
-"""Number of new values that triggers a collection; one large batch creates fewer."""
+"""Number of new values that triggers a collection; even a large batch creates fewer."""
 
 
 _found: list[tuple[int, int, int]] = []

@@ -66,8 +66,8 @@ class Committed:
 class Traffic:
     """Statistics of one worker's Kafka clients, received while they are polled.
 
-    The producer's report is only read if ``wanted``, because reading it takes this process about
-    0.1 ms; the consumer's report is always read. ``lag``: the number of unread offsets by topic.
+    The producer's report is read only if ``wanted``, because reading it takes about 0.1 ms; the
+    consumer's report is always read. ``lag``: the number of unread offsets by topic.
     """
 
     wanted: bool = False

@@ -26,7 +26,7 @@ class Health:
             yield f"Kafka at {where} has not responded within {self._within:g} s."
 
     def missing(self) -> Iterator[str]:
-        """Yield the reasons for not being ready: parts that have failed or not started yet."""
+        """Yield the reasons for not being ready: parts that have failed or have not started."""
         yield from self._process.failures()
         yield from self._process.missing()
 

@@ -74,7 +74,7 @@ class PairOwnership:
 
     @property
     def lasts(self) -> bool:
-        """Return whether the worker still has its initial role, as far as the catalog is read."""
+        """Return whether the worker still has its initial role in the catalog as read so far."""
         return self._pair is None or self._held() == self._epoch
 
     def begins(self, stop: threading.Event) -> bool:

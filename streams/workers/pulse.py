@@ -1,4 +1,4 @@
-"""Detect hanging threads by counting their turns.
+"""Detect hung threads by counting their turns.
 
 A call of Kafka's client may never return. Turns are counted, not timed, so a suspended process or
 machine does not look like a hung one.
@@ -25,13 +25,13 @@ def beat() -> None:
 
 
 def rest() -> None:
-    """Stop watching this thread, because it waits for an unlimited time."""
+    """Stop watching this thread, because it may wait indefinitely."""
     _beats.pop(threading.get_ident(), None)
 
 
 @contextmanager
 def closing(close: Callable[[], None]) -> Iterator[None]:
-    """Run the block, then ``close``, which may hang; the block's error is then known all the same.
+    """Run the block, then ``close``, which may hang; the block's error is then known anyway.
 
     Otherwise the error of a thread that cannot close its clients would never be reported.
     """
@@ -63,7 +63,7 @@ class Pulses:
         self._seen: dict[threading.Thread, tuple[int | None, float]] = {}
 
     def hung(self, since: float) -> threading.Thread | None:
-        """Return a hanging thread, if any; the last check was ``since`` seconds ago."""
+        """Return a hung thread, if any; the last check was ``since`` seconds ago."""
         seen_before, self._seen = self._seen, {}
         for thread in self._threads():
             before, silent = seen_before.get(thread, (None, 0.0))

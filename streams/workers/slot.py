@@ -2,7 +2,7 @@
 
 A worker that restarts in its slot gets its partitions back at once, because Kafka knows its static
 member id (``group.instance.id``) and does not wait for a session timeout. The previous owner is
-fenced in the group (an endpoint worker also by its transactional id), and ends its process.
+fenced in the group (an endpoint worker also by its transactional id), and its process exits.
 
 Kafka's client also considers itself fenced if the group coordinator was unavailable for longer than
 a session while the worker waited for Kafka, or if Kafka aborted a transaction that took too long.
@@ -39,8 +39,8 @@ _RETURNED_WITHIN = 30.0
 _ONCE_IN = 10.0
 """Seconds that a worker must have run before it may restart its loop after a fence.
 
-This is less than ``transaction.timeout.ms``: if Kafka aborts a worker's transactions, one after the
-other, the loop that restarts takes half as many records, but a new process starts with as many.
+This is less than ``transaction.timeout.ms``: if Kafka aborts a worker's transactions one after the
+other, the restarted loop takes half as many records, but a new process starts with the full number.
 """
 
 
@@ -128,7 +128,7 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
     """Raise SurroundingsError if a process sends heartbeats in one of these slots.
 
     The decision is made only after ``presence`` was read to its end. The check then waits at most
-    three seconds, and not at all if predecessors have been silent for longer.
+    three seconds, and not at all if predecessors have been silent longer.
     """
     if not slots:
         return

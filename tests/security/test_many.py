@@ -65,7 +65,8 @@ def test_a_user_without_the_right_is_told_of_it(secured: Secured, user: str) -> 
         create_acls(secured.as_user(name, ""), [(user, grant) for grant in grants(["t"])])
     assert refused.value.message.startswith("The user of this command may not create ACLs: ")
     assert refused.value.message.endswith(". 0 of 1 entry was created.")
-    assert refused.value.remedy == "Run the command as a user with the right Alter on the cluster."
+    remedy = "Run the command as a user with the Alter permission on the cluster."
+    assert refused.value.remedy == remedy
 
 
 @pytest.mark.long

@@ -62,7 +62,7 @@ def test_who_may_not_read_the_brokers_settings_is_told_the_right(owned: Owned) -
     finally:
         owned.secured.give_back(ROLE, brokers, Operation.DESCRIBE_CONFIGS)
     assert finding.startswith("transaction.max.timeout.ms of the brokers cannot be read: ")
-    assert finding.endswith("The right DescribeConfigs on the cluster is required.")
+    assert finding.endswith("The permission DescribeConfigs on the cluster is required.")
 
 
 def test_a_missing_topic_is_named_with_what_it_must_be_like_and_the_right(owned: Owned) -> None:
@@ -74,7 +74,7 @@ def test_a_missing_topic_is_named_with_what_it_must_be_like_and_the_right(owned:
     with pytest.raises(SurroundingsError) as refused:
         deploy(owned.user, owned.topology)
     assert refused.value.message.startswith(f"Topic {topic} does not exist and cannot be created")
-    assert refused.value.message.endswith("The right Create is required.")
+    assert refused.value.message.endswith("The permission Create is required.")
     for wanted in ("1 partition, 1 replica", "retention.ms=-1", "min.insync.replicas=1"):
         assert wanted in refused.value.remedy
 
@@ -85,13 +85,13 @@ def test_a_topic_that_must_be_altered_is_named_with_the_setting_and_the_right(ow
     with pytest.raises(SurroundingsError) as refused:
         deploy(owned.user, owned.topology)
     assert f"Topic {topic}: retention.ms is 1000 and must be -1" in refused.value.message
-    assert refused.value.message.endswith("The right AlterConfigs is required.")
+    assert refused.value.message.endswith("The permission AlterConfigs is required.")
     assert "retention.ms=-1" in refused.value.remedy
 
 
 def test_who_may_not_read_the_configuration_is_told_the_right(owned: Owned) -> None:
     every = next(g for g in owned.role.grants if Operation.DESCRIBE_CONFIGS in g.operations)
     owned.secured.take(ROLE, every, Operation.DESCRIBE_CONFIGS)
-    with pytest.raises(SurroundingsError, match="The right DescribeConfigs is required") as refused:
+    with pytest.raises(SurroundingsError, match="DescribeConfigs is required") as refused:
         deploy(owned.user, owned.topology)
     assert f"Topic {owned.user.topics.prefix}" in refused.value.message

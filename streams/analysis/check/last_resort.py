@@ -101,7 +101,7 @@ def _captured(estate: Estate, at: Home, local: Route, network: list[Route]) -> I
             names = [route.name for route in network]
             yield finding(
                 "TA-22", Severity.WARNING, at, network[0].source,
-                f"{service} is at {listed(others)} and in {at.instance.name} itself: route "
+                f"{service} is at {listed(others)}, but also at {at.instance.name}: route "
                 f"{local.name} takes every dialog; no dialog uses {listed(names)}",
                 "Create a route that names the service, with the intended address.",
                 service=service, local=local.name, routes=names, elsewhere=others,

@@ -50,7 +50,7 @@ class Paths:
 
     @property
     def truncated(self) -> bool:
-        """Return whether there are more paths than outcomes listed."""
+        """Return whether there are more paths than the listed outcomes."""
         return len(self.outcomes) < self.ways
 
     @property

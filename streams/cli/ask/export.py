@@ -38,7 +38,7 @@ from streams.topology.yaml_file import write_document
     type=click.Path(path_type=Path),
     help="Write a folder instead: one script for each instance, and a topology.yaml.",
 )
-@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+@click.option("--force", is_flag=True, help="Write to the folder even if it is not empty.")
 @timeout_option()
 @setting_option("", "bootstrap")
 @setting_option("", "prefix")

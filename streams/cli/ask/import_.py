@@ -35,7 +35,7 @@ _BAD_NEWS = 1
     type=click.Path(path_type=Path),
     help="Folder in which to write the topology.",
 )
-@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+@click.option("--force", is_flag=True, help="Write to the folder even if it is not empty.")
 @click.option("--database", metavar="NAME", help="Database of scripts that do not begin with USE.")
 @format_option()
 @click.pass_context

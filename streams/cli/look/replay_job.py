@@ -21,8 +21,8 @@ def home_of_job(
 ) -> str | None:
     """Return the instance whose progress topic contains the jobs of ``topic``, or None.
 
-    If there is none, ``report`` gets a warning. Pass it only for a job whose name the user has
-    chosen, because other jobs are never resumed.
+    If there is none, ``report`` is called with a warning. Pass ``report`` only for a job whose name
+    the user has chosen, because other jobs are never resumed.
     """
     place = place_of(topic, cluster.topics)
     # a topic whose name was shortened does not show its instance

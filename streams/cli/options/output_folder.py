@@ -18,7 +18,7 @@ def ensure_usable(path: Path, *, force: bool) -> None:
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is not a folder.", "Give a folder.")
     if not force and path.is_dir() and any(path.iterdir()):
-        raise UsageError(f"The folder {path} is not empty.", "Choose another one, or give --force.")
+        raise UsageError(f"The folder {path} is not empty.", "Choose another one, or use --force.")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -151,7 +151,7 @@ def traffic(
     show_default=True,
     help="Number of planted defects, listed in DEFECTS.json.",
 )
-@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+@click.option("--force", is_flag=True, help="Write to the folder even if it is not empty.")
 @format_option()
 def estate(
     output: Path, instances: int, routes: int, seed: int, defects: int, force: bool, format_: str

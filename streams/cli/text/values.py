@@ -21,7 +21,7 @@ def clock(at: int) -> str:
 
 
 def day(at: int) -> str:
-    """Return the day, UTC, of epoch milliseconds: ``2026-11-03``; empty without a time."""
+    """Return the day, UTC, of epoch milliseconds: ``2026-11-03``; empty if there is no time."""
     moment = _moment(at)
     return "" if moment is None else f"{moment:%Y-%m-%d}"
 

@@ -1,7 +1,8 @@
 """Place instances in the picture: initiators on the left, targets on the right.
 
-Columns are steps from the initiators; within a column, instances are placed near their neighbours.
-The same instances and links always give the same picture, independent of the traffic.
+Each column is one step further from the initiators; within a column, instances are placed near
+their neighbours. The same instances and links always give the same picture, regardless of the
+traffic.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ LEFT = 0
 MANY = 1_000
 """Number of names above which names without a recent heartbeat are removed.
 
-Any client with write access to ``presence`` may write any number of names.
+Any client with write access to ``presence`` can write heartbeats under any number of names.
 """
 MOST_NAMES = 1 << 14
 """Maximum number of names besides the ones that the reader needs, even if all send heartbeats.

@@ -101,7 +101,7 @@ class MirroredRoute:
     _used: bool = False
 
     def wanted(self, now: int, reachable: Callable[[int], bool]) -> Step:
-        """Find the principal for a message; :attr:`principal` is the answer."""
+        """Find the principal for a message; the result is in :attr:`principal`."""
         if self.principal is not None and not reachable(self.principal):
             self._partners[self.principal].silent = True
             self._lose()

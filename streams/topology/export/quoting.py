@@ -21,7 +21,7 @@ def literal(text: str) -> str:
 
 
 def split_name(text: str) -> tuple[str, str] | None:
-    """Return the schema and name of a schema-owned object; ``None`` if the text has other parts.
+    """Return the schema and name of a schema-owned object; ``None`` for any other text.
 
     The function is the inverse of :func:`streams.topology.queue_name`; ``dbo`` is optional.
     """

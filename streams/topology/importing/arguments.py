@@ -34,7 +34,7 @@ class Imported:
 
 
 def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
-    """Return the instances of the arguments; a repeated instance gets more scripts.
+    """Return the instances of the arguments; the scripts of a repeated instance are combined.
 
     Raises UsageError for missing or unreadable files.
     """

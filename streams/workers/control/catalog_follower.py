@@ -43,7 +43,7 @@ class CatalogFollower:
 
     @property
     def is_doubtful(self) -> bool:
-        """Return whether a newer version may be valid after the catalog was read again."""
+        """Return whether a newer version may become valid once the catalog has been read again."""
         return self._reread is not None or self._state.is_doubtful
 
     @property

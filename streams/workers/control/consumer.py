@@ -32,7 +32,7 @@ _BEGINNING = -2
 _RECENT = 10.0
 """Reading starts this many heartbeat periods before the newest heartbeat.
 
-A process whose heartbeats are all older is silent.
+A process whose heartbeats are all older than that is silent.
 """
 _CHECK = 0.2
 """Seconds between two checks of a pausing client for unconsumed records, in heartbeat periods."""
@@ -66,7 +66,7 @@ class ControlConsumer:
     def suit(self, period: float | None) -> None:
         """Replace the client if its configuration does not suit the pauses between two reads.
 
-        ``period``: seconds between two heartbeats of a name, which determine the length of the
+        ``period``: seconds between two heartbeats of a name, which determines the length of the
         pauses; ``None`` if there are no pauses.
         """
         if period == self._period:
@@ -102,7 +102,7 @@ class ControlConsumer:
 
 
 def _recent(newest: Message) -> float:
-    """Return how many seconds older than the newest heartbeat a live name's last one may be."""
+    """Return by how many seconds a live name's last heartbeat may be older than the newest one."""
     try:
         return _RECENT * period_in(decode_presence(newest.value()))
     except MalformedError:

@@ -1,7 +1,7 @@
-"""The thread of ``control``, whose failure is known before its clients are closed.
+"""The thread of ``control``, which reports its failure before it closes its clients.
 
-A call of Kafka's client may never return, closing included. So the thread counts its turns like a
-worker's thread, and may be left behind at the end.
+A call of Kafka's client may never return, and neither may closing the client. So the thread counts
+its turns like a worker's thread, and may be abandoned at the end.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ END_WITHIN = 5.0
 class ControlThread(threading.Thread):
     """Run ``work`` once, then close the clients that it has put on the stack.
 
-    ``error`` is the first error of either; ``failed`` is called once it is known, because without
-    heartbeats and catalog no worker may continue.
+    ``error`` is the first error of either step; ``failed`` is called as soon as it is known,
+    because without heartbeats and catalog no worker may continue.
     """
 
     def __init__(

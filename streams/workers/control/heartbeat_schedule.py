@@ -14,7 +14,7 @@ Write = Callable[[str, int], None]
 
 
 class HeartbeatSchedule:
-    """The names under which heartbeats are written, every ``period`` and at once after a change.
+    """The names under which heartbeats are written, every ``period`` and right after a change.
 
     Any thread may change the names; one thread writes. Times are monotonic, in seconds.
     """

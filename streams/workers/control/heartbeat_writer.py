@@ -102,7 +102,7 @@ class HeartbeatWriter:
             log.warning("the heartbeat of %s: %s", name, reason)
 
     def take_answers(self, *, wait: bool) -> None:
-        """Process Kafka's responses so far; ``wait`` a moment for the first response."""
+        """Process Kafka's responses so far; with ``wait``, wait briefly for the first response."""
         if wait:
             self.producer.poll(_ACKNOWLEDGED)
         self.producer.poll(0)

@@ -5,9 +5,9 @@ needs only the heartbeats of a few: its next hops, and its own slots. So a heart
 if its name was queried before (the name is *followed*). For every other name the last heartbeat is
 kept undecoded, and decoded on request.
 
-Any client with write access to ``presence`` may write any record under any key, so all that is kept
-is bounded. Only instances have claims and therefore large heartbeats, so a large heartbeat under
-any other name is ignored.
+Any client with write access to ``presence`` can write any record under any key, so everything that
+is kept is bounded. Only instances have claims and therefore large heartbeats, so a large heartbeat
+under any other name is ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PAUSE_PER_RATE, _LONGEST = 0.01, 0.4
 """Seconds between fetches, for each heartbeat per second, and their maximum in periods.
 
 If heartbeats are due every five seconds instead of every second, and silence is assumed after 25
-seconds instead of five, heartbeats may be read five times as late.
+seconds instead of five, heartbeats may be read with five times the delay.
 """
 _FEW = 20
 """Maximum rate of heartbeats per second at which each heartbeat is read on arrival."""
@@ -75,7 +75,7 @@ class Heartbeats:
         self._slot_owners = SlotOwners(replica, self._keeps)
 
     def expect(self, instances: Iterable[str], homes: int) -> None:
-        """Set the catalog's instances, and their number including mirrored databases."""
+        """Set the catalog's instances, and the number of instances and mirrored databases."""
         self._instances, self._homes = frozenset(name.encode() for name in instances), homes
 
     def read(self, message: Message, now: float) -> float | None:
@@ -229,6 +229,6 @@ def appended(message: Message) -> int:
 
 
 def log_skipped(topic: str, offset: int | None, error: Exception) -> None:
-    """Log the place of a record that could not be processed, without its content."""
+    """Log the position of a record that could not be processed, without its content."""
     reason = error if isinstance(error, MalformedError) else type(error).__name__
     log.warning("%s: the record at offset %s is skipped: %s", topic, offset, reason)

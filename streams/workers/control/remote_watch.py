@@ -50,7 +50,7 @@ _RETRY = 5.0
 class RemoteWatch:
     """A thread that reads the heartbeats of ``neighbours`` in another cluster.
 
-    All other heartbeats are dropped, because any client there may use any number of names.
+    All other heartbeats are dropped, because any client there can use any number of names.
     ``failure``: why nothing is read at present, as a sentence; empty if no error has occurred since
     the last record. Neighbours then count as silent, and their messages are buffered. ``home``: the
     clock of the local cluster; times that differ from it by more than a day are not used.

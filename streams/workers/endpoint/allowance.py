@@ -7,7 +7,7 @@ BYTES = 32 << 20
 READ_BYTES = 512 << 20
 """Maximum size in bytes of the records that are read forward to find waiting bodies; this takes
 about half a second. Tens of thousands of ordinary records fit (turns.py). A few records with large
-headers may take as many bytes, and every transaction would read them again."""
+headers may be equally large, and every transaction would read them again."""
 LONG = 1.0
 """Seconds after which a transaction counts as too long, which halves the next transaction. New
 records wait for the current transaction, at both endpoints."""
@@ -18,7 +18,7 @@ DIALOG = 2
 LIVELY = 10
 """Records per dialog at which a transaction may have the maximum size."""
 SMALL = 1_000
-"""Number of records below which many new dialogs do not reduce the limit any further."""
+"""Number of records below which many new dialogs do not further reduce the limit."""
 LEAST = 16
 """However long transactions take, each may have at least this fraction of the maximum. If smaller
 transactions are still slow, the cause is not their size, and smaller transactions take more time
@@ -37,7 +37,7 @@ class Allowance:
         self._most = most
         self.records = most
         self._timely = most
-        """The limit for transactions, if dialogs took no time."""
+        """The limit for transactions if dialogs took no time."""
 
     @property
     def flight(self) -> int:

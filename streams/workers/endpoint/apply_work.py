@@ -116,7 +116,7 @@ class WorkApplier:
         positions: dict[str, int],
         read_at: float,
     ) -> Sequence[Message]:
-        """Apply records and advance the offsets; return the records that no longer fit."""
+        """Apply records and advance the offsets; return the records that do not fit."""
         readings = list(self._read(owned, _unread(work.messages, positions), read_at))
         messages, inputs = [m for m, _ in readings], [read for _, read in readings]
         tx.foresee(read for read in inputs if isinstance(read, Frame))
@@ -163,7 +163,7 @@ class WorkApplier:
 
 
 def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:
-    """Yield records not applied yet; after a rebalance or a seek, some records are read again."""
+    """Yield records that are not yet applied; some are read again after a rebalance or a seek."""
     next_of = dict(positions)
     for message in messages:
         topic, offset = message.topic() or "", message.offset() or 0

@@ -135,7 +135,7 @@ class Assignment:
             owned.progress_at = clock + PROGRESS_EVERY
 
     def _mark_end(self, owned: Partition, now: int) -> None:
-        """Read the end of ``in`` again when the worker has reached the previous end."""
+        """Read the end of ``in`` again once the worker has reached the previous end."""
         inbox = self.inputs.inbox
         if owned.reaches_mark(inbox):
             owned.mark = watermarks(self._aside, inbox, owned.number, timeout=2)[1], now

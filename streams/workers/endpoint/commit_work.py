@@ -141,7 +141,7 @@ class WorkCommitter:
         return self._refuse(owned, work, Refusal(number_of(failure), why))
 
     def _refuse(self, owned: Partition, work: Work, refusal: Refusal) -> bool:
-        """Report a single item; only its coordinates if its content cannot be read or written."""
+        """Report a single item, or its coordinates if its content cannot be read or written."""
         try:
             return self._transact(owned, work, refusal)
         except Exception as error:
@@ -154,8 +154,9 @@ class WorkCommitter:
         """Apply work, or report its ``refusal``; return ``False`` if Kafka aborted.
 
         If the bodies are too large for one transaction, the allowance is halved until they fit;
-        work that was already bisected is bisected further instead. A single item is read whatever
-        its size, because a dialog's window limits the size, and a smaller part would never succeed.
+        work that was already bisected is bisected further instead. A single item is read regardless
+        of its size, because a dialog's window limits the size, and a smaller part would never
+        succeed.
         """
         bodies = owned.bodies
         while True:

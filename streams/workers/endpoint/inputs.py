@@ -28,7 +28,7 @@ Input = Command | Frame | Status | Acknowledgement | MalformedError | None
 """The content of a record; ``None`` if there is nothing to apply."""
 
 MOVED_BYTES = 8 << 20
-"""Bytes of bodies, with headers, moved in one transaction; the last body may exceed the limit."""
+"""Limit in bytes of bodies and headers moved in one transaction; the last body may exceed it."""
 
 
 class Inputs(NamedTuple):
@@ -82,7 +82,7 @@ class Bodies:
 
     @classmethod
     def of(cls, cluster: Cluster, inputs: Inputs, number: int, cache_bytes: int) -> Bodies:
-        """Return the bodies of a partition, with a cache of this size for both topics."""
+        """Return the bodies of a partition, with a cache of this size shared by both topics."""
         return cls(
             Fetcher(cluster, inputs.cmd, number, cache_bytes // 2),
             Fetcher(cluster, inputs.inbox, number, cache_bytes // 2),

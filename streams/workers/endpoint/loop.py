@@ -153,7 +153,7 @@ class EndpointLoop:
         return owned.number < self._first, owned.number
 
     def _read(self) -> None:
-        """Read available records; wait only if there is nothing else to do."""
+        """Read the available records; wait only if there is nothing else to do."""
         busy = any(o.is_busy for o in self._assignment.owned.values())
         first = self._consumer.poll(0 if busy else self._wait())
         if first is None:

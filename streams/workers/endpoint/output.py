@@ -36,7 +36,7 @@ from streams.workers.room import Room
 
 Report = Callable[[KafkaError | None, Message], None]
 _FLUSH = 15.0
-"""Seconds to wait until Kafka has the records of a transaction."""
+"""Seconds to wait until Kafka has confirmed the records of a transaction."""
 
 
 class Output:
@@ -71,7 +71,7 @@ class Output:
         return self._out_ends.get(partition, -1)
 
     def send(self) -> None:
-        """Produce all records, round by round, and wait until Kafka has them.
+        """Produce all records, round by round, and wait until Kafka has confirmed them.
 
         Missing records make the commit fail; a record that can never be accepted raises
         KafkaException.

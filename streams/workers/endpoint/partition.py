@@ -100,7 +100,7 @@ class Partition:
     so the dialog waits until a record changes the dialog, the catalog changes, or the dialog's
     lifetime expires (at the given epoch milliseconds; ``None`` if it has expired).
 
-    ``held`` is a statement that cannot be decoded yet; ``in`` and ``ack`` continue meanwhile.
+    ``held`` is a statement that cannot be decoded yet; meanwhile, ``in`` and ``ack`` continue.
     ``trim_point`` is the trim point of the inputs at the last check. ``mark`` is an end of ``in``
     with its time; closed keys are removed up to the last mark that was reached. ``reached``
     contains the end of each topic at the time when the whole topic was applied, including markers.
@@ -178,7 +178,7 @@ class Partition:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether work is already pending, so that no wait is necessary."""
+        """Return whether work is already pending, in which case no wait is necessary."""
         return bool(self.pending) or (self.caught_up and self.endpoint.has_turn)
 
     def wait(self, now: int) -> float:

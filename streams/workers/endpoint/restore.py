@@ -46,7 +46,7 @@ from streams.workers.pulse import beat
 _BEGINNING = -2
 _AT_ONCE = 1_000
 _GATHERED, _GATHERED_BYTES = 50_000, 16 << 20
-"""Records and bytes gathered before they are applied, because only a key's last record matters."""
+"""Limits, in records and bytes, to gather before applying: only a key's last record matters."""
 MISSED = "%s: deletions may have been missed, so the state is read again from its start"
 _CONFIRMATIONS, _CONFIRM_EVERY, _ANSWER = 8, 60.0, 1.0
 """The least number of confirmations during a safe absence, the longest time between two of them,
@@ -54,7 +54,7 @@ and the maximum wait for Kafka's answer, in seconds."""
 
 
 def read_dialogs(cluster: Cluster, topic: str, partition: int) -> dict[DialogKey, Dialog]:
-    """Return the current state of one partition of ``dialog``, for readers that do not take over.
+    """Return the current state of a partition of ``dialog``, for readers that do not take it over.
 
     Raises MalformedError on a record that cannot be decoded, because state is never skipped.
     """

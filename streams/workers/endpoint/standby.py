@@ -38,7 +38,7 @@ def own_name(instance: str, slot: str) -> str:
 
 
 class Standby:
-    """Wait for the slot of an instance's endpoint worker; ``is_ready``: all state has been read."""
+    """Wait for the slot of an instance's endpoint worker; ``is_ready``: it has read all state."""
 
     def __init__(self, control: Control, slot: Slot) -> None:
         self._control, self._slot = control, slot
@@ -47,7 +47,7 @@ class Standby:
     def wait(self, assignment: Assignment, topic: str, stop: threading.Event) -> bool:
         """Return ``True`` when the slot is taken over, with the state in ``assignment.warm``.
 
-        Returns ``False`` if the stand-by was stopped before that.
+        Returns ``False`` if the stand-by was stopped before then.
         """
         warm = assignment.warm
         for number in partitions_of(assignment.cluster, topic):
@@ -67,7 +67,7 @@ class Standby:
         return False
 
     def _is_free(self) -> bool:
-        """Return whether the slot is free: its worker has reported that it leaves, or is silent."""
+        """Return whether the slot is free: its worker has reported its departure, or is silent."""
         name = self._slot.heartbeat_name
         has_left = self._control.slot_owners(name).has_left(name)
         return has_left or not self._control.reachable(name, SILENCE)

@@ -38,7 +38,7 @@ log = logging.getLogger("hopline.endpoint")
 
 
 class Part(NamedTuple):
-    """The part of one partition in a transaction.
+    """One partition's part of a transaction.
 
     ``positions``: the next offsets of its inputs. ``moved`` are bodies that are copied to the ends
     of ``cmd`` and ``in``.

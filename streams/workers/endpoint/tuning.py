@@ -11,7 +11,7 @@ from streams.wire.records import LARGEST_BODY
 
 
 class Pace(Enum):
-    """The maximum size of a transaction in records, and the maximum seconds to wait for records.
+    """The maximum size of a transaction in records, and the maximum wait for records in seconds.
 
     The fixed cost of a transaction and of each dialog in it is shared by its records. LATENCY takes
     the available records, up to about 50 ms of work; THROUGHPUT gathers records for up to half a

@@ -21,7 +21,7 @@ log = logging.getLogger("hopline.endpoint")
 
 
 class EndpointWorker:
-    """One replica of an instance's endpoint worker; ``slot`` names it across restarts, if any.
+    """One replica of an instance's endpoint worker; ``slot``, if any, names it across restarts.
 
     With ``pair``, the worker runs the dialogs of that mirrored pair while its instance is the
     principal. As a ``standby``, it starts when its slot has no owner. :class:`EndpointLoop` does

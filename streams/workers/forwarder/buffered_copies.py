@@ -134,7 +134,7 @@ class BufferedCopies:
         return changed or back
 
     def _retried(self) -> set[str]:
-        """Return the next hops to be retried now, because they did not accept a copy."""
+        """Return the next hops that did not accept a copy and are to be retried now."""
         clock = time.monotonic()
         due = {i for i, at in self._refused.items() if at <= clock and self._reachable(i)}
         for instance in due:

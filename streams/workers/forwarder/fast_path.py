@@ -32,7 +32,7 @@ class Known:
 
     All frames that an endpoint sends in one transaction share one ``sb-hop``, so most lookups
     succeed. If the lane leads into another cluster, ``remote`` takes a message, its headers and its
-    timestamp. ``drops`` has the report of the copies that are dropped with an ``sb-hop``.
+    timestamp. ``drops`` contains the report of the copies that are dropped with an ``sb-hop``.
     """
 
     lane: Lane
@@ -71,7 +71,7 @@ class FastPath:
         self._now = 0
 
     def begin(self, forwarder: Forwarder, now: int) -> None:
-        """Begin a batch at an instant (epoch milliseconds); reachability may have changed."""
+        """Begin a batch at a time (epoch milliseconds); reachability may have changed."""
         self._forwarder, self._now = forwarder, now
         self._since = instant(now)
         self._block = forwarder.block(now)
@@ -122,7 +122,7 @@ class FastPath:
         return True
 
     def find_lane(self, source: Input, record: Record) -> bool:
-        """Return whether a lane was found for a record's route, which had no lane before."""
+        """Find a lane for a record's route if it has none yet; return whether one was found."""
         lanes = source.acks if record.is_ack else source.lanes
         lane = None if record.route in lanes else self._forwarder.lane(record, self._now)
         if lane is None:

@@ -157,7 +157,7 @@ class LocalProducer:
         self._producer.poll(0)
 
     def confirm(self, timeout: float) -> bool:
-        """Wait until all records are finished, at most twice ``timeout``; return whether all are.
+        """Wait until all records are finished, at most twice ``timeout``; return whether they are.
 
         A record is finished when Kafka has it, or when its permanent rejection has been reported.
         """

@@ -42,7 +42,7 @@ log = logging.getLogger("hopline.forwarder")
 ready = logging.getLogger("hopline.ready")
 
 POLL = 0.05
-"""Seconds to wait for a record while anything is left to commit, release or request again."""
+"""Seconds to wait for a record while anything remains to be committed, released or requested."""
 IDLE_POLL = 0.25
 """Seconds to wait for a record otherwise. A record ends the wait at once."""
 _FETCHED = 256 << 10

@@ -61,7 +61,7 @@ class Processor:
     """The records of one forwarder on their path through its instance.
 
     ``out`` has messages sent from this instance; any other topic has messages from outside. Each
-    other cluster writes into its own topic (``ingress``), which identifies the cluster.
+    other cluster writes to its own topic (``ingress``), which identifies the cluster.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Processor:
         self._instance = ownership.instance
         self._control, self._lasting = control, lasting
         self._out = cluster.topics.out(ownership.home)
-        # Messages from outside are addressed to the instance, whatever their database is.
+        # Messages from outside are addressed to the instance, regardless of the database.
         self._txq = None if ownership.may_go else cluster.topics.txq(self._instance)
         self._topics = TopicNames(cluster.topics, self._instance)
         self._buffered, self._remote_producers = lasting.buffered, lasting.remote_producers

@@ -18,7 +18,7 @@ from streams.node import counted
 Item = TypeVar("Item")
 
 PATIENCE = 2.0
-"""Seconds after which a copy that is not confirmed is returned."""
+"""Seconds after which an unconfirmed copy is returned."""
 _SILENT = 15.0
 """Seconds without a delivery after which a new client is tried (`streams.kafka.lost_brokers`)."""
 _SLICE = 0.1

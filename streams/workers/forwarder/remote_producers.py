@@ -1,6 +1,6 @@
 """A forwarder's producers for other Kafka clusters, created on demand.
 
-Nothing is written into a cluster before its heartbeats report its readable schemas and its clock.
+Nothing is written to a cluster before its heartbeats report its readable schemas and its clock.
 Records with schemas that the cluster cannot read are never written.
 """
 

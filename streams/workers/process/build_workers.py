@@ -16,7 +16,7 @@ from streams.workers.process.worker import Worker
 def build_workers(
     cluster: Cluster, plan: Plan, control: Control, limits: Limits | None
 ) -> list[Worker]:
-    """Return the workers of a plan without starting them."""
+    """Return the workers of a plan, without starting them."""
     workers: list[Worker] = []
     for name in plan.instances:
         for pair in (None, *pairs_at(control.catalog, name)):

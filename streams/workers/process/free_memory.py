@@ -1,7 +1,7 @@
 """Return free memory, which the C library would keep, to the operating system.
 
-Kafka's client allocates in many threads, and the C library has an arena per thread, which only
-grows. While a backlog drains, 20 to 50 MB of an endpoint worker's memory are free.
+Kafka's client allocates memory in many threads, and the C library has an arena per thread, which
+only grows. While a backlog drains, 20 to 50 MB of an endpoint worker's memory is free.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _trim = _trim_of_libc()
 
 
 class FreeMemory:
-    """Trim free memory of this process every ten seconds; ``at`` is monotonic seconds."""
+    """Trim this process's free memory every ten seconds; ``at`` is monotonic, in seconds."""
 
     def __init__(self, at: float) -> None:
         self._next = at + EVERY

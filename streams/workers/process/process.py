@@ -34,8 +34,8 @@ class Process:
 
     A process fails when one of its threads makes no progress for ``hung_after`` seconds. Workers
     that have not ended ``leave_within`` seconds after the stop request are ``left_behind``, and so
-    are other threads that do not end after them; the process must then be ended without waiting for
-    them.
+    are other threads that do not end after the workers; the process must then be ended without
+    waiting for them.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Process:
 
     @property
     def left_behind(self) -> tuple[str, ...]:
-        """Return the names of the threads that have not ended after the stop request."""
+        """Return the names of the threads that had not ended in time after the stop request."""
         return self._threads.left_behind
 
     def differences(self) -> Iterator[tuple[str, float]]:

@@ -2,7 +2,7 @@
 
 Workers report trim points of their partitions, based on *committed* state: an endpoint worker for
 ``cmd``, ``in`` and ``ack``, a forwarder for ``out``, ``txq`` and ``ingress``. A queue is trimmed
-below the position of its reading group in the catalog, by the owner of the same partition.
+below the position of the consumer group that the catalog names, by the owner of the same partition.
 Processed records are kept for the configured retention.
 
 Trimming is never urgent, so if Kafka refuses or does not respond, the next pass retries. Any other
@@ -26,7 +26,7 @@ from streams.workers.pulse import beat, rest
 log = logging.getLogger("hopline.trimming")
 
 TrimPoints = Mapping[tuple[str, int], int]
-"""The first position that is still needed, by topic and partition."""
+"""The first offset that is still needed, by topic and partition."""
 
 
 class Trimmed(Protocol):
@@ -92,7 +92,7 @@ class Trimming:
         return [worker for worker in self._workers if isinstance(worker, EndpointWorker)]
 
     def _received(self) -> dict[tuple[str, int], int]:
-        """Return the positions of the reading groups in queues.
+        """Return the positions of the queues' consumer groups.
 
         A queue's partition belongs to the owner of the same partition number, modulo the instance's
         number of partitions.

@@ -110,14 +110,14 @@ class WorkerThreads:
             self._fail_for(thread, SurroundingsError(f"{why}Kafka's client is stuck."))
 
     def _fail_for(self, thread: threading.Thread, error: SurroundingsError) -> None:
-        """Fail with the error that a thread cannot report because it hangs; else with ``error``."""
+        """Fail with the error that a thread cannot report because it hangs, or with ``error``."""
         cause = failure_of(thread)
         self._fail(error if cause is None else self._described(cause, thread.name))
 
     def _run(self, run: Callable[[threading.Event], None], name: str) -> None:
         try:
             run(self.stop)
-        except BaseException as error:  # an error that ends the thread ends the process
+        except BaseException as error:  # an error that ends the thread also ends the process
             self._fail(self._described(error, name))
 
     def _described(self, error: BaseException, name: str) -> HoplineError:
