@@ -154,8 +154,9 @@ DIALOGS = (
            "cannot be parked is not (11219).", DOCUMENTED, "sys.transmission_queue"),
     Ruling("D8.3", "Messages are sent in fragments, which are acknowledged and retried separately "
            "and assembled in any order.", DOCUMENTED, PROTOCOL),
-    Ruling("D8.4", "A conversation timer: one for each side, an empty DialogTimer in its own "
-           "queue; not beyond the lifetime (8410).", DOCUMENTED, "BEGIN CONVERSATION TIMER"),
+    Ruling("D8.4", "Each side may have one conversation timer, which puts an empty DialogTimer "
+           "into that side's queue; a timer beyond the dialog's lifetime is refused (8410).",
+           DOCUMENTED, "BEGIN CONVERSATION TIMER"),
     Ruling("D8.5", "ERROR_BROKER_CONVERSATIONS: Errors -9719 here and -9720 there.",
            f"{DOCUMENTED}; the numbers are our choice", "Managing Service Broker Identities"),
     Ruling("D8.6", "After the other side's EndDialog or an Error nothing more is sent; messages "
