@@ -28,9 +28,9 @@ class NotConfirmedError(SurroundingsError):
 
 @dataclass(slots=True)
 class Saying:
-    """The ordered statements that a message causes; ``place_of`` is a conversation's partition.
+    """The statements that a message causes, in order.
 
-    ``cause`` is the cause of the next statement.
+    ``cause`` is the cause of the next statement; ``place_of`` returns a conversation's partition.
     """
 
     cause: Cause

@@ -47,7 +47,7 @@ def folded(name: str) -> str:
 
 
 def known(estate: Estate) -> Known:
-    """Return the names of an estate, collected once."""
+    """Return the names of an estate, which are collected only once."""
     return estate.once(_collect)
 
 

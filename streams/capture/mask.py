@@ -1,8 +1,7 @@
 """Mask bodies by rules, so that personal data does not leave the system.
 
 A value keeps its shape: letters become ``x`` or ``X``, digits become ``0``, and all other
-characters stay. So well-formed bodies stay well-formed, and a name is still found in the same
-place.
+characters stay. So well-formed bodies stay well-formed, and keep their structure.
 """
 
 from __future__ import annotations

@@ -90,9 +90,10 @@ def _name(reader: CaptureReader, to_prefix: str) -> str:
 
 
 def demand_room(cluster: Cluster, plan: RawPlan, *, resumed: bool) -> None:
-    """Raise an error unless every topic exists with its partitions and is empty at the start.
+    """Raise an error unless all topics have their partitions and, if not resumed, are empty.
 
-    Raises SurroundingsError if a topic is missing, UsageError if it has other records.
+    Raises SurroundingsError if a topic is missing or has too few partitions, UsageError if a topic
+    already has records.
     """
     existing = topic_names(cluster)
     for topic, highest in sorted(plan.partitions.items()):

@@ -68,7 +68,7 @@ def stand_ins() -> Iterator[None]:
 
 
 def only_help(command: click.Command, missing: ModuleNotFoundError) -> None:
-    """Let a command, and the commands of a group, raise the error instead of running."""
+    """Make a command, and the commands of a group, raise the error instead of running."""
 
     def refuse(**_: object) -> None:
         if click.get_current_context().invoked_subcommand is None:

@@ -32,7 +32,7 @@ log = logging.getLogger("hopline.dashboard")
 
 
 class Places:
-    """The places of one page in one browser."""
+    """The places for content on one page in one browser."""
 
     def __init__(self) -> None:
         self._html: dict[str, ui.html] = {}

@@ -19,7 +19,7 @@ EVERY = 10.0
 """Seconds between log lines about a cluster that is still unavailable."""
 _LOOK = 2.0
 _FORGET = 60.0
-"""Seconds without a line about a connection after which no client waits for the cluster."""
+"""Seconds without a line about a connection after which the clients are assumed to be closed."""
 _LOGIN = re.compile("SASL|SSL|security\\.protocol")
 _AROUND = re.compile(r"^\S+/\w+: | \(after \d+ms in state .*\)$")
 _CONNECTION = ("FAIL ", "ERROR ")

@@ -76,7 +76,7 @@ class Begins:
     def unsaid(self, row: Delivered, first: int | None) -> bool:
         """Return whether a delivered message's command may have been trimmed.
 
-        ``first`` is the sender's first number that was delivered and whose command remains.
+        ``first``: the lowest number among the sender's delivered messages whose commands remain.
         """
         sent_by = row.path[0] if row.path else None
         gone = sent_by in self.commands if sent_by is not None else bool(self.commands)

@@ -1,4 +1,4 @@
-"""Passwords from files: ``sasl.password.file`` is the path of a file with ``sasl.password``.
+"""Passwords from files: ``sasl.password.file`` is the path of a file with the password.
 
 A variable for this path ends in ``_FILE``, as in container images. So no secret appears in a
 process list, environment or shared settings file. Properties whose files librdkafka itself reads

@@ -42,7 +42,7 @@ def parse_scenario(
     root = parse_yaml(text, str(path))
     if root is None:
         raise InputError(
-            "The scenario is empty.", file=str(path), remedy="Give it 'topology:' and 'steps:'."
+            "The scenario is empty.", file=str(path), remedy="Add 'topology:' and 'steps:'."
         )
     given = root.fields("a scenario", KEYS)
     if "topology" not in given:

@@ -152,7 +152,7 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A process ends, or (``up``) restarts from the durable state."""
+    """A process crashes or, with ``up``, restarts from the durable state."""
 
     part: Part
     instance: str
@@ -161,7 +161,7 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A link goes down in both directions, or (``up``) is restored."""
+    """A link goes down in both directions or, with ``up``, is restored."""
 
     link: tuple[str, str]
     up: bool = False

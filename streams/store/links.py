@@ -82,7 +82,7 @@ def find_links(
 
 
 class _Legs(NamedTuple):
-    """Messages over a link in some seconds; ``counted`` may exceed the number of timed messages."""
+    """Messages over a link during ``seconds``; ``counted`` may exceed the number of timed ones."""
 
     passed: Histogram
     counted: int

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 class DialogSide:
     """One side of a dialog, in the state that its endpoint worker wrote last.
 
-    ``instance`` names its topics: an instance, or a mirrored pair. ``state`` is SO, SI, CO, DI, DO,
-    ER or CD. Instants are commit times of states: ``locked_at`` is the time of the first record in
-    which the initiator knows the answering broker (``far_broker``), ``error_at`` the time of the
-    first record in ER, ``progress_at`` the time of the first record with this state and these three
-    numbers (``sent``, ``acknowledged``: next to send, next to be acknowledged; ``received``: next
-    expected). ``ended_at``: the endpoint was closed; ``gone_at``: its state was removed.
-    ``position`` is the record's offset in its partition.
+    ``instance`` is the instance, or the mirrored pair, after which its topics are named. ``state``
+    is SO, SI, CO, DI, DO, ER or CD. Instants are commit times of states: ``locked_at`` is the time
+    of the first record in which the initiator knows the answering broker (``far_broker``),
+    ``error_at`` the time of the first record in ER, ``progress_at`` the time of the first record
+    with this state and these three numbers (``sent``, ``acknowledged``: next to send, next to be
+    acknowledged; ``received``: next expected). ``ended_at``: the endpoint was closed; ``gone_at``:
+    its state was removed. ``position`` is the record's offset in its partition.
 
     ``depth`` messages are in its transmission queue, and ``parked`` fragments wait for a queue that
     is off. ``waiting_since``: the time at which the oldest message became the oldest, which is its

@@ -83,7 +83,7 @@ class StatementRecord(DialogRecord):
         return is_moved(self.record.headers)
 
     def command(self, conversation: uuid.UUID, body_bytes: int = 0) -> Command:
-        """Return the statement, with the first bytes of its body."""
+        """Return the statement, with the first ``body_bytes`` bytes of its body."""
         record, key = self.record, key_of(conversation)
         body = (record.value or b"")[:body_bytes] if body_bytes else None
         return read_command(key, body, list(record.headers), record.timestamp)

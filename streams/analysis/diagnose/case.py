@@ -99,11 +99,11 @@ class Case:
         decision = self.explanation.decision
         by = f" by {', '.join(decision.routes)}" if decision.routes else ""
         if decision.error is not None:
-            return f"the routes of {self.at} decide now: {decision.verdict.value}, " + (
+            return f"the current routes of {self.at} result in: {decision.verdict.value}, " + (
                 f"{int(decision.error)}{by}"
             )
         to = ", ".join(map(str, decision.addresses)) or "this instance"
-        return f"the routes of {self.at} decide now: {decision.verdict.value} to {to}{by}"
+        return f"the current routes of {self.at} result in: {decision.verdict.value} to {to}{by}"
 
     @property
     def leaves(self) -> bool:

@@ -148,7 +148,7 @@ def window_of(life: Life, choice: Choice) -> tuple[Diagram, Pages]:
 
 
 def picture_of(diagram: Diagram, links: Links) -> str:
-    """Return a diagram as SVG with linked rows; omitted parts are listed elsewhere."""
+    """Return a diagram as SVG with linked rows, without its notes about omitted parts."""
     return svg_text(replace(diagram, left_out=()), links)
 
 

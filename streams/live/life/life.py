@@ -64,7 +64,7 @@ class MessageLife:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The state of a side of the dialog; ``dialog`` is ``None`` once it is removed."""
+    """The state of one side of the dialog; ``dialog`` is ``None`` once the state is removed."""
 
     instance: str
     database: str

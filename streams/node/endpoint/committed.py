@@ -174,7 +174,7 @@ class CommittedState:
         self._timers.advance(now)
 
     def sources_to_forget(self, seen: Mapping[Source, Seen]) -> tuple[Source, ...]:
-        """Return the sources to remove when these are added: the sources silent for longest."""
+        """Return the sources to remove when these are added: those that were silent the longest."""
         new = sum(source not in self.seen for source in seen)
         excess = len(self.seen) + new - MOST_SOURCES
         idle = (source for source in self.seen if source not in seen)

@@ -239,7 +239,7 @@ class Overlay:
     # --- statements ------------------------------------------------------------------------------
 
     def seen_of(self, source: Source) -> Seen:
-        """Return the statements of a source that were applied before."""
+        """Return the statements of a source that were already processed."""
         return self.seen.get(source) or self.endpoint.seen.get(source) or Seen()
 
     # --- events ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""CHOOSE: select the tier of the matching routes that is used (R5)."""
+"""CHOOSE: select which tier of the matching routes is used (R5)."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class _Document:
             self._next = self._after(value)
 
     def elements(self, at: int) -> Iterator[int]:
-        """Yield the position of each element of the array at a position; null is an empty array."""
+        """Yield the position of each element of the array at ``at``; null counts as empty."""
         if self._text.startswith("null", at):
             return
         for element in self._items(at, "[", "]"):

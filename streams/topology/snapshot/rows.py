@@ -1,4 +1,4 @@
-"""An instance's rows by view, typed, each with its place in a file."""
+"""An instance's typed rows, grouped by view, each with its place in a file."""
 
 from __future__ import annotations
 

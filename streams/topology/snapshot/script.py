@@ -75,7 +75,7 @@ SELECT (SELECT REPLACE(@document, N'?>', N'?\\u003e') AS [processing-instruction
 
 _CSV = """\
 /*
-  Hopline: a snapshot of Service Broker as CSV, one file per view, any version of SQL Server.
+  Hopline: a snapshot of Service Broker as CSV, one file per view, for any version of SQL Server.
 
   Reads only. Run it with sqlcmd once in each database with broker objects, and in msdb:
 

@@ -19,7 +19,7 @@ _DIGITS = 38
 class Cursor:
     """A position in the tokens of one batch. ``syntax`` is the remedy of all errors here.
 
-    ``variables``: the known values at this place (:mod:`streams.topology.tsql.values`).
+    ``variables``: the values known at this position (:mod:`streams.topology.tsql.values`).
     """
 
     def __init__(

@@ -53,7 +53,7 @@ class ScriptName:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The content of the file; ``scripts`` are still to be applied, per instance and in order.
+    """The content of the file. ``scripts``: the scripts to apply to each instance, in order.
 
     ``readings``: how an instance's scripts are read. ``snapshots``: the snapshots that
     come before the scripts.

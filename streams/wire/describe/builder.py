@@ -66,7 +66,7 @@ class DescriptionBuilder:
         return self.record.value
 
     def conversation_key(self) -> uuid.UUID | None:
-        """Store the key as the conversation id."""
+        """Store the conversation id that the key contains, and return it."""
         try:
             conversation = conversation_of(self.record.key)
         except MalformedError as error:
