@@ -77,7 +77,7 @@ class DecisionAnswer:
 
     @property
     def deliver_to(self) -> str | None:
-        """Return the database for the message."""
+        """Return the database to which the message is delivered, if any."""
         return database_of(self.decision, self.question.conversation)
 
 

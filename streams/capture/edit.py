@@ -45,7 +45,7 @@ class Edit:
 
 @dataclass(slots=True)
 class Done:
-    """Counts of changes: bodies masked and removed, records left out by kind, headers.
+    """Counts of changes: masked and removed bodies, omitted records by kind, headers by name.
 
     ``matched``: the number of masked values by the text of each rule.
     """

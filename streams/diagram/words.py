@@ -20,7 +20,7 @@ _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
 
 def message_words(header: Header, body: bytes) -> Words:
-    """Return the name of a message."""
+    """Return the shape and the text of a message."""
     number = header.sequence if header.sequenced else None
     if header.flags & Flag.ERROR:
         return Shape.ERROR, "Error", number, f" ({error_code(body)})"

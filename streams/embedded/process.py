@@ -103,7 +103,7 @@ def _popen(
 
 
 def end(pid: int, gone: Callable[[], bool], timeout: float) -> None:
-    """Terminate the process, wait, and kill it if it has not ended within the time."""
+    """Terminate the process, and kill it if it has not ended within ``timeout`` seconds."""
     for number, patience in (
         (signal.SIGTERM, timeout),
         (getattr(signal, "SIGKILL", signal.SIGTERM), 5.0),

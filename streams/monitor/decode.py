@@ -1,4 +1,4 @@
-"""Decode the needed fields of a column with single-object encoded Avro."""
+"""Decode selected fields of a column that contains Avro in single-object encoding."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ ENVELOPE = (
     "sent_at", "first_hop", "path",
 )  # fmt: skip
 """Columns of a message in transit or in a queue. Ids are bytes, and times are epoch milliseconds,
-except for ``sent_at`` (eight bytes, big-endian). ``stored_at`` is Kafka's timestamp, which on a
-queue topic is the time at which the message was enqueued, not its delivery."""
+except for ``sent_at`` (eight bytes, big-endian). ``stored_at`` is Kafka's timestamp; on a
+queue topic, this is ``enqueued_at`` (the time of the SEND), not the time of the delivery."""
 
 _OF_EVENT = (
     "event", "error", "at", "instance", "database", "conversation", "from_initiator",

@@ -186,7 +186,7 @@ class Dialog:
         return self.in_flight
 
     def waiting(self, limits: Limits, most: int) -> Iterator[tuple[Fragment, int]]:
-        """Yield up to ``most`` fragments that fit into the window, with positions in ``cmd``."""
+        """Yield up to ``most`` fragments that fit into the window, and their positions in `cmd`."""
         if self.status:  # at most the first fragment is sent, as a probe
             return
         at = self.transmitted

@@ -38,7 +38,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """A message in a queue topic; ``place`` is instance/database, ``offset`` its position.
+    """A message in a queue topic, at ``offset``; ``place`` is the instance/database of the queue.
 
     ``latency_ms`` and times are in milliseconds; ``path`` contains the forwarders. Within one
     ``partition``, positions only determine the order; ``sent_at`` is the time at which the message

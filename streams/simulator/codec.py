@@ -186,7 +186,7 @@ class Hop:
 
 
 class Codec:
-    """The envelope in memory (``EnvelopeCodec``)."""
+    """Encode and decode the envelope in memory; implements ``EnvelopeCodec``."""
 
     @staticmethod
     def conversation(key: bytes) -> uuid.UUID:

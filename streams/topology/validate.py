@@ -154,7 +154,7 @@ RULES = (
     Rule("V4", Number.MIRROR_WITHOUT_BROKER, _mirror_alone,
          "Add SERVICE_NAME and the broker id of the mirrored database."),
     Rule("V5", Number.MIRROR_WITH_KEYWORD, _mirror_keyword,
-         "Give both partners as TCP://host:port."),
+         "Give both addresses as TCP://host:port."),
     Rule("V6", Number.ADDRESS_INVALID, _no_address,
          "Write TCP://host:port, LOCAL or TRANSPORT."),
     Rule("V7", Number.TRANSPORT_WITH_SERVICE, _transport_named,

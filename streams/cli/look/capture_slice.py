@@ -1,4 +1,4 @@
-"""``hopline capture slice``: extract a part of a capture, without sensitive data."""
+"""``hopline capture slice``: extract a part of a capture; mask, rename or remove data."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SliceOptions:
     format_: str
 
 
-@click.command("slice", short_help="Extract a part of a capture, without sensitive data.")
+@click.command("slice", short_help="Extract a part of a capture; mask, rename or remove data.")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Output file.")
 @since_option(

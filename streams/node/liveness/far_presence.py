@@ -1,8 +1,8 @@
 """The reachable next hops in another Kafka cluster.
 
 The predicate is the same as in :mod:`streams.node.liveness.presence`: five seconds of silence by
-the reader's own clock, which advances only with its own presence. The reader's presence is in its
-own cluster, so the other cluster's topic does not show how far the reader has read that topic.
+the reader's own clock, which advances only with its own presence. The reader's heartbeats are
+written only to its own cluster, so they cannot show how far it has read the other cluster's topic.
 Instead, every name in that topic gets five more seconds whenever the reader may have been suspended
 or disconnected from its own cluster. The names of an unreachable cluster are also silent.
 """

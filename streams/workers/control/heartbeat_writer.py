@@ -120,7 +120,7 @@ class HeartbeatWriter:
                 )
 
     def close(self) -> None:
-        """Wait one second for unacknowledged heartbeats."""
+        """Wait up to one second for unacknowledged heartbeats."""
         self.producer.flush(1)
 
     def _delivered(self, written: float, error: KafkaError | None, message: Message) -> None:

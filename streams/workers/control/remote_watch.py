@@ -37,8 +37,8 @@ _GATHER = 0.1
 """Seconds for which heartbeats of another cluster are batched."""
 _RECEIVED = 128 << 10
 """Maximum size in bytes of a response from another cluster, where any codec is allowed: gzip can
-inflate data up to 1,032 times. Heartbeats are a few hundred bytes long, and are written in batches
-of at most 32 kB."""
+inflate data by a factor of up to 1,032. Heartbeats are a few hundred bytes long, and are written in
+batches of at most 32 kB."""
 _EVERY = 60.0
 """Seconds between log lines about batches that are too large, and about implausible times."""
 _AGAIN, _LONGEST = 1.0, 8.0

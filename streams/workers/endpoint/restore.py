@@ -152,7 +152,7 @@ class Replay:
         self._completeness.reaches(self._position, self._now())
 
     def finish(self, end: int) -> None:
-        """Apply all records before ``end``, once the transactions open there have ended."""
+        """Apply all records before ``end``, once transactions that are open there have ended."""
         while self._read < end:
             beat()
             self._gather(next_of(self._consumer, self.topic, self._where.partition))

@@ -44,7 +44,7 @@ class Plan:
 
     @property
     def forwarder_slot(self) -> str:
-        """Return the slot of forwarders; ``None`` with a stand-by, as both processes forward."""
+        """Return the forwarders' slot; empty with a stand-by, because both processes forward."""
         return "" if self.standby else self.slot
 
     def heartbeat_names(self) -> tuple[list[str], list[str]]:
