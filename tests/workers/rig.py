@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -225,10 +225,13 @@ class Rig:
         create(self.cluster, specs_of(self.topology, self.topics))
         objects = {k: json.dumps(v, sort_keys=True) for k, v in flatten(self.topology).items()}
         version = json.dumps({"number": 1, "hash": hash_of(objects), "objects": len(objects)})
-        for key, body in [*objects.items(), (VERSION_KEY, version)]:
-            self._client().produce(
-                self.topics.catalog, key=key, value=encode_catalog_object(1, body)
-            )
+        self._write(objects)
+        self._write({VERSION_KEY: version})  # a producer without idempotence may change the order
+
+    def _write(self, objects: Mapping[str, str]) -> None:
+        for key, body in objects.items():
+            value = encode_catalog_object(1, body)
+            self._client().produce(self.topics.catalog, key=key, value=value)
         assert self._client().flush(DEADLINE) == 0
 
     def _client(self) -> Any:
