@@ -264,7 +264,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, *errors: Exception) -> list[Refusal
 
     monkeypatch.setattr(WorkCommitter, "_transact", transact)
     committer = WorkCommitter("A", *cast(Any, (None, None, None, None)))
-    assert committer._refuse(*cast(Any, (None, None, Number.CORRUPTED_HEADER)))
+    assert committer._refuse(*cast(Any, (None, None, Refusal(Number.CORRUPTED_HEADER))))
     return tried
 
 
