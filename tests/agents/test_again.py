@@ -88,7 +88,7 @@ def test_a_topic_that_is_made_anew_under_a_running_agent_stops_it(system: System
     topic = system.cluster.topics.queue(*AT_B, "OrderQueue")
     with system.client() as client:
         app = answering(application(system))
-        with pytest.raises(SurroundingsError, match="was recreated"), serving(app) as thread:
+        with pytest.raises(SurroundingsError, match="has been recreated"), serving(app) as thread:
             order(client, *BODIES)
             assert answers(system, 10) == ANSWERS
             make_anew(system, topic)
@@ -114,7 +114,7 @@ def test_who_keeps_its_name_is_dealt_the_topic_that_is_made_anew(system: System)
         eventually(lambda: assigned() == 0 or pause(), "nothing is dealt")
 
     with system.client() as client:
-        with pytest.raises(SurroundingsError, match="was recreated"), serving(app) as thread:
+        with pytest.raises(SurroundingsError, match="has been recreated"), serving(app) as thread:
             order(client, *BODIES)
             assert answers(system, 10) == ANSWERS
             make_anew(system, topic, until_nothing_is_assigned)
