@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
-from streams.kafka import Cluster, read_begins
-
-Place = tuple[str, int]
-"""Topic and partition."""
+from streams.kafka import Cluster, Offsets, read_begins
 
 
-def missed(checkpoint: Path, cluster: Cluster) -> dict[Place, int]:
+def missed(checkpoint: Path, cluster: Cluster) -> Offsets:
     """Return the maximum number of records that each partition has lost since the queries last ran.
 
     ``checkpoint`` is the folder with the checkpoint of each query. The markers of transactions also
     occupy offsets, so there may have been fewer records.
     """
-    positions = dict[Place, int]()
+    positions: Offsets = {}
     for query in checkpoint.iterdir():
-        for place, offset in _positions(query).items():
+        for topic, number, offset in _positions(query):
+            place = topic, number
             positions[place] = min(offset, positions.get(place, offset))
     begins = read_begins(cluster, list(dict.fromkeys(topic for topic, _ in positions)))
     return {
@@ -29,20 +28,17 @@ def missed(checkpoint: Path, cluster: Cluster) -> dict[Place, int]:
     }
 
 
-def _positions(query: Path) -> dict[Place, int]:
-    """Return the next offsets of a query's last completed batch.
+def _positions(query: Path) -> Iterator[tuple[str, int, int]]:
+    """Yield topic, partition and next offset of each source of a query's last completed batch.
 
     Spark writes a file for each batch, with a line of JSON for each source after two other lines.
     Without a completed batch there are no positions.
     """
     batches = [int(file.name) for file in (query / "commits").glob("*") if file.name.isdigit()]
     if not batches:
-        return {}
+        return
     lines = (query / "offsets" / str(max(batches))).read_text().splitlines()[2:]
-    positions = dict[Place, int]()
     for topics in (json.loads(line) for line in lines if line.startswith("{")):
         for topic, partitions in topics.items():
             for number, offset in partitions.items():
-                place = topic, int(number)
-                positions[place] = min(offset, positions.get(place, offset))
-    return positions
+                yield topic, int(number), offset
