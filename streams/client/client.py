@@ -64,6 +64,7 @@ class Client(Statements):
         # The producer cannot be replaced: Kafka may or may not have its unconfirmed statements, and
         # a statement that is written twice is applied twice.
         self._lost_brokers, self._unconfirmed = LostBrokers(cluster), 0
+        self._looking = threading.Lock()
         self._answers: dict[str, Answers] = {}
         self._lock, self._asking = threading.Lock(), threading.Lock()
 
@@ -132,7 +133,7 @@ class Client(Statements):
         def meanwhile() -> None:
             self._serve()
             if failed:
-                raise _not_delivered(1, failed[0].str())
+                raise self._lost() if self._unconfirmed else _not_delivered(1, failed[0].str())
 
         asking = command._replace(reply_to=self._reply_to)
         with answers.expected(command.command_id):
@@ -206,7 +207,13 @@ class Client(Statements):
             raise self._lost()
 
     def _look(self) -> None:
-        if self._lost_brokers.are_lost(self._producer):
+        """Look for lost brokers, and count the unconfirmed statements once, before the purge.
+
+        The search may take longer than the time to the next one.
+        """
+        with self._looking:
+            if self._unconfirmed or not self._lost_brokers.are_lost(self._producer):
+                return
             while self._producer.poll(0):  # its log lines would count as statements
                 pass
             self._unconfirmed = len(self._producer)

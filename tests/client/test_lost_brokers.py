@@ -93,6 +93,16 @@ def test_log_lines_of_the_client_are_no_statements(kafka: str, unique: str) -> N
 
 
 @pytest.mark.usefixtures("_checked_soon")
+def test_a_search_that_ends_after_another_one_keeps_the_count(kafka: str, unique: str) -> None:
+    client = Client(LostCluster(kafka, Topics(unique)))
+    client.send(somewhere(), b"x")
+    client._look()
+    client._look()
+    with pytest.raises(SurroundingsError, match="^1 statement is " + LOST.format(kafka)):
+        client.flush()
+
+
+@pytest.mark.usefixtures("_checked_soon")
 def test_a_statement_that_waits_ends_with_the_reason(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers", start=False) as system:
         client = Client(LostCluster(kafka, system.cluster.topics), timeout=DEADLINE)
