@@ -72,7 +72,7 @@ def steady(system: System) -> Figures:
     return {
         "messages a second": rate,
         "new dialogs, p95": p95,
-        "longest transaction": system.workers.longest_transaction,
+        "longest transaction": system.workers.longest_transaction[0],
     }
 
 
@@ -112,7 +112,11 @@ def drain(system: System, absent: str, count: int, dialogs: int, shares: str) ->
         system.send(SHARES[shares](system.dialogs(dialogs)), count)
     # all earlier messages are accepted then
     system.client.begin("SQL1", "DatabaseA", FROM, TO, wait=True)
-    progress(f"  {count:,} messages accepted in {time.monotonic() - began:.0f} s")
+    longest, whose = workers.longest_transaction
+    progress(
+        f"  {count:,} messages accepted in {time.monotonic() - began:.0f} s; until then, the "
+        f"longest transaction took {longest:.2f} s ({whose})"
+    )
     memory.look()
     before = system.delivered
     returned = come_back(system)
@@ -135,11 +139,13 @@ def drain(system: System, absent: str, count: int, dialogs: int, shares: str) ->
             break
     rate = (system.delivered - before) / max(system.last - first, 1e-9)
     p95 = system.probes.p95()
+    longest, whose = workers.longest_transaction
+    progress(f"  the longest transaction took {longest:.2f} s ({whose})")
     progress(f"  {memory.whose} has grown most, by {memory.most / 1e6:.0f} MB")
     return {
         "messages a second": rate,
         "first delivery": first - returned,
-        "longest transaction": workers.longest_transaction,
+        "longest transaction": longest,
         "memory, largest growth of a process": memory.most,
         "new dialogs, p95": p95,
         "new dialogs, p95 (idle)": p95,

@@ -50,9 +50,9 @@ class Workers:
         return {name: resident_of(process.pid) for name, process in self.running.items()}
 
     @property
-    def longest_transaction(self) -> float:
-        """Return the duration in seconds of the longest transaction of all processes."""
-        return max(map(self._longest, self.running))
+    def longest_transaction(self) -> tuple[float, str]:
+        """Return the seconds of the longest transaction, and the name of its process."""
+        return max((self._longest(name), name) for name in self.running)
 
     def is_ready(self, name: str) -> bool:
         """Return whether a process has its partitions, with their state restored."""
