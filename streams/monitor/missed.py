@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from streams.errors import SurroundingsError
 from streams.kafka import Cluster, Offsets, read_begins
 
 
@@ -13,7 +14,8 @@ def missed(checkpoint: Path, cluster: Cluster) -> Offsets:
     """Return the maximum number of records that each partition has lost since the queries last ran.
 
     ``checkpoint`` is the folder with the checkpoint of each query. The markers of transactions also
-    occupy offsets, so there may have been fewer records.
+    occupy offsets, so there may have been fewer records. Raises SurroundingsError if a file of the
+    checkpoint is damaged: Spark could not continue there either.
     """
     positions: Offsets = {}
     for query in checkpoint.iterdir():
@@ -37,8 +39,16 @@ def _positions(query: Path) -> Iterator[tuple[str, int, int]]:
     batches = [int(file.name) for file in (query / "commits").glob("*") if file.name.isdigit()]
     if not batches:
         return
-    lines = (query / "offsets" / str(max(batches))).read_text().splitlines()[2:]
-    for topics in (json.loads(line) for line in lines if line.startswith("{")):
-        for topic, partitions in topics.items():
-            for number, offset in partitions.items():
-                yield topic, int(number), offset
+    file = query / "offsets" / str(max(batches))
+    try:
+        lines = file.read_text().splitlines()[2:]
+        for topics in (json.loads(line) for line in lines if line.startswith("{")):
+            for topic, partitions in topics.items():
+                for number, offset in partitions.items():
+                    yield str(topic), int(number), int(offset)
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise SurroundingsError(
+            f"{file} is damaged, so the monitor cannot continue at its checkpoint: {error}",
+            f"Move the folder {query.parent} away: the monitor then reads all records that are "
+            "still in the topics.",
+        ) from error
