@@ -51,7 +51,7 @@ _SLOT = _says(
     "TEXT",
 )
 _PACE = _says("Length of an endpoint worker's transactions; longer ones use less CPU per message.")
-_STANDBY = _says("Run as stand-by: follow the state, and take over when the slot's worker fails.")
+_STANDBY = _says("Run as standby: follow the state, and take over when the slot's worker fails.")
 _TIMEOUT = _says("Seconds to wait for Kafka and a catalog.")
 _VERBOSE = _says("Log assignments, restores and catalog changes.")
 _LOG_FORMAT = _says("Log format: lines of text, or one JSON object per line.")

@@ -1,4 +1,4 @@
-"""Where a reading group begins, when Kafka has forgotten its offsets and when it never had any."""
+"""Where a consumer group begins, when Kafka has forgotten its offsets and when it never had any."""
 
 from __future__ import annotations
 

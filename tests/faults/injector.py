@@ -158,7 +158,7 @@ class FaultInjector:
         return lambda: self.children.bring_back(fault.victim)
 
     def _absent(self, fault: Fault) -> Mend:
-        """Stop all processes whose names contain the victim's, such as a worker's stand-by."""
+        """Stop all processes whose names contain the victim's, such as a worker's standby."""
         away = [name for name in self.children.names if fault.victim in name]
         for name in away:
             self.children.take_away(name)

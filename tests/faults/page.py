@@ -95,7 +95,7 @@ def _faults(outcome: Outcome) -> Iterator[str]:
 def _who(victims: Sequence[str]) -> list[str]:
     """Return roles instead of names: forwarder, endpoint, source, target, broker, instance."""
     roles = dict.fromkeys(
-        "stand-by" if v.endswith("/standby") else v.partition("/")[0] for v in victims
+        "standby" if v.endswith("/standby") else v.partition("/")[0] for v in victims
     )
     names = {"source": "sending application", "target": "receiving application"}
     if all(role.isdigit() for role in roles):

@@ -35,7 +35,7 @@ class Scenario:
     that the test shifts. ``keep``: seconds for which processed records are kept before topics are
     trimmed. ``brief``: all retention is shorter than a minute (``tests/faults/brief.py``). ``two``:
     two clusters, with only ServerB in the second one. ``standbys``: endpoint workers that have a
-    stand-by, which is named after its worker. ``times``: factor of the message rate of
+    standby, which is named after its worker. ``times``: factor of the message rate of
     other runs, on dialogs of ``length`` messages. ``shortest``: seconds of load that the faults of
     the run need, however short the other runs are.
     """

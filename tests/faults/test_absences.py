@@ -90,7 +90,7 @@ def absence(kafka: str) -> tuple[Cluster, Topology]:
 def test_what_kafka_remembers_is_looked_up_before_a_worker_returns(
     absence: tuple[Cluster, Topology], kind: FaultKind, lasts: float, victim: str, found: list[str]
 ) -> None:
-    """A forwarder without offsets is forgotten. A short absence or a stand-by is not looked up."""
+    """A forwarder without offsets is forgotten. A short absence or a standby is not looked up."""
     cluster, topology = absence
     site = Site(None, cluster, topology)
     with supervised(Path()) as children:

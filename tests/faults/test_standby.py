@@ -1,4 +1,4 @@
-"""A warm stand-by takes over from a killed worker: nothing is lost or repeated."""
+"""A warm standby takes over from a killed worker: nothing is lost or repeated."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_stand_by_takes_over_from_the_killed_and_so_on(
             for turn in range(TURNS):
                 children.start(waiting, *standby)
                 warm = partial(children.has_logged, waiting, "stands by")
-                eventually(lambda: warm() or pause(), "a stand-by")  # noqa: B023
+                eventually(lambda: warm() or pause(), "a standby")  # noqa: B023
                 for number in range(BURST):
                     for dialog in dialogs:
                         body = b"%d/%d" % (turn, number)

@@ -143,7 +143,7 @@ def beat(name: str, replica: str = "p", age: float = 1.0, **fields: Any) -> Last
             [("forwarder", None, "p", True), ("forwarder", "b", "q", True)],
         ),
         ([beat("A", "q", 60), beat("A", "r", 50)], [("forwarder", None, "r", False)]),
-        # A stand-by, and the one that works.
+        # A standby, and the one that works.
         (
             [beat("A/standby/0"), beat("A/standby/0", "q"), beat("A/endpoint/0", "q")],
             [("endpoint", "0", "q", True), ("standby", "0", "p", True)],

@@ -166,7 +166,7 @@ def test_guesses_about_an_activation_are_reported(tmp_path: Path) -> None:
 
 
 def test_the_kafka_settings_of_a_queue_are_reported_and_kept(tmp_path: Path) -> None:
-    """Its reading group and its partitions are no clauses of CREATE QUEUE."""
+    """Its consumer group and its partitions are no clauses of CREATE QUEUE."""
     topology, database = from_yaml(tmp_path, "{queues: {Q: {group: readers, partitions: 4}}}")
     script = database_script(topology.instances["I1"], database, NOW)
     assert [left.why for left in script.left if left.what == "queue Q"] == [

@@ -76,7 +76,7 @@ def test_what_a_dead_owner_has_produced_cannot_be_committed_by_it(two: Rig) -> N
     eventually(lambda: second.worker.committed or first.worker.committed > before or pause(), "end")
     assert first.worker.committed == before, "a worker without the partition has committed"
     assert [m.value() for m in copies(two)] == [b"one"]
-    assert first.failure is None, "it joins again, as a stand-by"
+    assert first.failure is None, "it joins again, as a standby"
 
 
 @pytest.mark.parametrize("notices", [False, True])

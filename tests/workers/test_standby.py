@@ -1,4 +1,4 @@
-"""A warm stand-by: what it knows, when it takes over, and that it takes over whole."""
+"""A warm standby: what it knows, when it takes over, and that it takes over whole."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def process(two: Rig, name: str) -> Control:
 
 
 def working(two: Rig, control: Control) -> Running:
-    """Return the one that works: a stand-by that found nobody."""
+    """Return the one that works: a standby that found nobody."""
     first = two.endpoint(control=control, limits=PATIENT, standby=True)
     eventually(lambda: first.worker.assignment.owned or first.failure or pause(), "partitions")
     return first
@@ -43,7 +43,7 @@ def working(two: Rig, control: Control) -> Running:
 def standing_by(two: Rig, control: Control) -> Running:
     """Return one that knows all of the state and has no partition."""
     second = two.endpoint(control=control, limits=PATIENT, standby=True)
-    eventually(lambda: second.worker.assigned or second.failure or pause(), "a stand-by")
+    eventually(lambda: second.worker.assigned or second.failure or pause(), "a standby")
     assert not second.worker.assignment.owned
     return second
 

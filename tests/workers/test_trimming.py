@@ -25,7 +25,7 @@ QUEUES = "queues: {{TargetQueue: {{group: readers}}}}\n        services: {{Targe
 
 @pytest.fixture
 def read(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
-    """Return two instances; the catalog names a reading group for the target's queue."""
+    """Return two instances; the catalog names a consumer group for the target's queue."""
     text = PAIR.replace("services: {{TargetService", QUEUES).format(route=TO_B, partitions=1)
     (tmp_path / "topology.yaml").write_text(text.replace("readers", f"{unique}readers"))
     with rig(kafka, unique, load(tmp_path, time.time())) as made:
@@ -88,7 +88,7 @@ def deliver(two: Rig, frame: Any) -> None:
 
 @pytest.mark.long
 def test_all_topics_shrink_when_everything_is_done(read: Rig) -> None:
-    """Commands, copies, frames and acknowledgements go; the queue behind its reading group."""
+    """Commands, copies, frames and acknowledgements go; the queue behind its consumer group."""
     workers = [
         read.endpoint("A", trims_every=0.05),
         read.endpoint("B", trims_every=0.05),

@@ -64,7 +64,7 @@ def query(
     hopline query --at ServerB/DatabaseB "SELECT TOP 5 * FROM dbo.TargetQueue"
 
     SQLite runs a SELECT on copies of the views; it cannot change anything. A queue shows the
-    messages that its reading group has not received, or all messages if the topology names no
+    messages that its consumer group has not received, or all messages if the topology names no
     group.
     """
     cluster = cluster_of(bootstrap, prefix)

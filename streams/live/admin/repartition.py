@@ -153,7 +153,7 @@ def _owning(cluster: Cluster, home: str) -> Iterator[Consumer]:
             if time.monotonic() > deadline:
                 raise SurroundingsError(
                     f"Endpoint workers of {home} are running and own the partitions.",
-                    "Stop the workers of the instance and of its partners, including stand-bys.",
+                    "Stop the workers of the instance and of its partners, including standbys.",
                 )
         consumer.pause(consumer.assignment())
         yield consumer

@@ -32,7 +32,7 @@ def workers_of(heartbeats: Iterable[LastHeartbeat], instances: Iterable[str]) ->
 
     Of several silent processes with one name, only the last is listed. If a process with the name
     is alive, no silent process is listed, because the live process has taken over. Workers that
-    have stopped normally are omitted, and an active worker is not listed as a stand-by.
+    have stopped normally are omitted, and an active worker is not listed as a standby.
     """
     known = frozenset(instances)
     named: defaultdict[tuple[str, str, str | None], list[RemoteWorker]] = defaultdict(list)

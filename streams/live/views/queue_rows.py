@@ -24,7 +24,7 @@ _VALIDATED = {
 
 
 def queue_rows(asked: Asked, instance: Instance, database: Database, queue: Queue) -> Iterator[Row]:
-    """Yield a queue's rows: messages that its reading group has not received, or all messages."""
+    """Yield a queue's rows: messages that its consumer group has not received, or all messages."""
     topic = asked.cluster.topics.queue(home_of(instance.name, database), database.name, queue.name)
     types = {t.name: t.validation for t in database.message_types.values()}
     for message in _left(asked.cluster, topic, queue.reading_group):
@@ -75,7 +75,7 @@ def queues_named(asked: Asked, text: str) -> Iterator[tuple[Instance, Database, 
 
 
 def _left(cluster: Cluster, topic: str, group: str | None) -> Iterator[Message]:
-    """Yield the records that a reading group has not received; without a group, all records."""
+    """Yield the records that a consumer group has not received; without a group, all records."""
     partitions_of(cluster, topic)  # the error explains how to create a missing topic
     notes = read_notes(cluster, group, [topic]) if group else {}
     received = {place: Progress.decode(at, note) for place, (at, note) in notes.items()}

@@ -90,7 +90,7 @@ ROLES: Mapping[str, RoleKind] = {
             _topic("dialog", On.HOME, "Read Write DescribeConfigs", "the state of the dialogs"),
             _topic("result", On.HOME, "Write DescribeConfigs", "answers to statements"),
             _topic("queue", On.HOME, "Write Delete DescribeConfigs",
-                   "messages for applications; trimmed behind the reading group"),
+                   "messages for applications; trimmed behind the consumer group"),
             _group("endpoint", On.HOME, "Read", "committed offsets; fences a predecessor"),
             _group("forwarder", On.HOME, "Describe", "whether a copy is still in flight"),
             _group("", On.PLACE, "Describe", "how far queues may be trimmed"),
@@ -188,7 +188,7 @@ ROLES: Mapping[str, RoleKind] = {
         (
             _topic("", On.EVERY, "Read", "every topic"),
             _group("", On.EVERY, "Describe", "committed offsets of workers; its own groups"),
-            _group("", On.PLACE, "Describe", "positions of reading groups"),
+            _group("", On.PLACE, "Describe", "positions of consumer groups"),
         ),
     ),
     "trace": RoleKind(

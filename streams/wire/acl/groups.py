@@ -1,4 +1,4 @@
-"""A queue's reading group (``group:``) must not be a group of another role.
+"""A queue's consumer group (``group:``) must not be a group of another role.
 
 The queue's application may join the group that the queue names, and any member of a group can stop
 the other members.
@@ -29,7 +29,7 @@ _WORKERS = sorted(
 
 
 def refuse_groups(topology: Topology, topics: Topics, places: Sequence[Place]) -> None:
-    """Raise InputError if a queue's reading group is, or begins with, another role's group."""
+    """Raise InputError if a queue's consumer group is, or begins with, another role's group."""
     own: dict[str, list[Place]] = {}
     for place in places:
         own.setdefault(place.own, []).append(place)

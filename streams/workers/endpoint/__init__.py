@@ -1,7 +1,7 @@
 """The endpoint worker: statements and frames in; frames, queues and the state of dialogs out.
 
 At the start, ``standby`` waits for the slot if requested, ``assignment`` takes over each assigned
-``partition``, and ``restore`` restores its dialogs. ``completeness`` decides whether a stand-by has
+``partition``, and ``restore`` restores its dialogs. ``completeness`` decides whether a standby has
 missed deletions.
 
 On a message's path, ``loop`` reads the message, and ``commit_work`` commits the records of one turn

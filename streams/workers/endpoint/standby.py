@@ -1,12 +1,12 @@
-"""A warm stand-by, which follows the state of an active worker and takes over if the worker fails.
+"""A warm standby, which follows the state of an active worker and takes over if the worker fails.
 
-Two processes share a slot. The stand-by reads the state of all partitions continuously until no
-heartbeats are sent under the slot's name. Then the stand-by takes the slot. Taking over the
+Two processes share a slot. The standby reads the state of all partitions continuously until no
+heartbeats are sent under the slot's name. Then the standby takes the slot. Taking over the
 transactional id fences a worker that is still alive, and aborts that worker's open transaction. As
-the same static member, the stand-by gets the same partitions at once. Then only the newest records
+the same static member, the standby gets the same partitions at once. Then only the newest records
 remain to be read.
 
-A stand-by that could not read for many hours may have missed deletions, and reads the state again.
+A standby that could not read for many hours may have missed deletions, and reads the state again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LOOK = 0.2
 
 
 def own_name(instance: str, slot: str) -> str:
-    """Return the name of the heartbeats that a stand-by must read back before it takes over.
+    """Return the name of the heartbeats that a standby must read back before it takes over.
 
     No instance has such a name, because it contains a slash.
     """
@@ -47,7 +47,7 @@ class Standby:
     def wait(self, assignment: Assignment, topic: str, stop: threading.Event) -> bool:
         """Return ``True`` when the slot is taken over, with the state in ``assignment.warm``.
 
-        Returns ``False`` if the stand-by was stopped before then.
+        Returns ``False`` if the standby was stopped before then.
         """
         warm = assignment.warm
         for number in partitions_of(assignment.cluster, topic):

@@ -96,7 +96,7 @@ class EndpointWorker:
 
     @property
     def assigned(self) -> bool:
-        """Return whether the partitions are restored, or a stand-by has read all state."""
+        """Return whether the partitions are restored, or a standby has read all state."""
         if self._standby is not None and self._standby.is_ready:
             return True
         return self.ownership.is_served

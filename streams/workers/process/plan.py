@@ -44,11 +44,11 @@ class Plan:
 
     @property
     def forwarder_slot(self) -> str:
-        """Return the forwarders' slot; empty with a stand-by, because both processes forward."""
+        """Return the forwarders' slot; empty with a standby, because both processes forward."""
         return "" if self.standby else self.slot
 
     def heartbeat_names(self) -> tuple[list[str], list[str]]:
-        """Return the names under which heartbeats are sent: of forwarders and stand-bys."""
+        """Return the names under which heartbeats are sent: of forwarders and standbys."""
         standbys = [own_name(n, self.slot) for n in self.instances if self.standby]
         return list(self.instances if self.forwards else ()), standbys
 
