@@ -215,9 +215,9 @@ def read_admission(raw: bytes | None) -> frozenset[str]:
 def unannounced(
     headers: Headers, value: bytes | str | None, announced: Collection[bytes]
 ) -> str | None:
-    """Return the first part of a frame, if any, whose schema is not among ``announced``.
+    """Describe the first schema of a frame, if any, that is not among ``announced``.
 
-    The result is a text that includes the schema's fingerprint.
+    The result contains the schema's fingerprint and the part of the frame.
     """
     is_message = False
     for name, raw in headers:
@@ -230,4 +230,4 @@ def unannounced(
 
 
 def _strange(what: str, raw: bytes) -> str:
-    return f"{what} in the schema {raw[len(MARKER) : PREFIX_LENGTH].hex()}"
+    return f"the schema {raw[len(MARKER) : PREFIX_LENGTH].hex()} of {what}"

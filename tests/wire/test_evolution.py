@@ -167,7 +167,7 @@ def test_a_header_in_a_schema_that_is_not_announced_is_named(name: str) -> None:
     announced = read_announcement(announcement(catalog())) - {prefix_of(load(schemas[name]))}
     frame = [*FRAME, (MESSAGE, MESSAGE_CODEC.prefix)]
     reported = unannounced([*frame, (ORIGIN, b"any")], b"any", announced)
-    assert reported == f"{name} in the schema {prefix_of(load(schemas[name]))[2:].hex()}"
+    assert reported == f"the schema {prefix_of(load(schemas[name]))[2:].hex()} of {name}"
 
 
 def test_a_body_is_anything_and_an_acknowledgement_has_a_schema() -> None:
@@ -177,7 +177,7 @@ def test_a_body_is_anything_and_an_acknowledgement_has_a_schema() -> None:
     assert unannounced(FRAME, ACK.prefix, announced) is None
     assert unannounced(FRAME, None, announced) is None
     reported = unannounced(FRAME, ACK.prefix, announced - {ACK.prefix})
-    assert reported == f"the acknowledgement in the schema {ACK.prefix[2:].hex()}"
+    assert reported == f"the schema {ACK.prefix[2:].hex()} of the acknowledgement"
 
 
 @pytest.mark.parametrize("schema", [[], ["null", "string"], "string", {"type": "string"}])

@@ -84,7 +84,7 @@ def test_what_the_other_cluster_could_not_read_is_told_and_not_written(
     [reported] = buyer.events(1, error=Number.TRANSPORT_SEND_ERROR)
     assert reported["conversation"] == str(dialog)
     fingerprint = prefix_of(schema)[2:].hex()
-    assert f"has not announced {header} in the schema {fingerprint}" in reported["detail"]
+    assert f"has not announced the schema {fingerprint} of {header}" in reported["detail"]
     arrive(buyer, b"of today")
     [passed] = seller.until(seller.topics.ingress("GatewayB", "buyer"), 1)
     assert passed.value() == b"of today", "the other one is not there, nor does it hold this up"

@@ -157,9 +157,9 @@ class RemoteWatch:
             return
         self._log_at = now + _EVERY
         log.warning(
-            "the cluster %s: a batch in %s has more than %d kB and is skipped, with the heartbeats "
-            "before the end of the topic. Only Hopline's workers should write to this topic: "
-            "check its ACLs there ('hopline acl')",
+            "the cluster %s: a batch in %s is larger than %d kB and is skipped, together with all "
+            "heartbeats up to the end of the topic. Only Hopline's workers should write to this "
+            "topic: check its ACLs there ('hopline acl')",
             self._name,
             self.cluster.topics.presence,
             _RECEIVED >> 10,
