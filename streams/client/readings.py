@@ -47,7 +47,7 @@ class Readings:
         self._id = topic_id(self._cluster, self._topic)
 
     def note(self, positions: Mapping[int, int]) -> None:
-        """Record that the group commits; ``positions`` are its committed offsets so far.
+        """Record that the group has read; ``positions`` are its committed offsets so far.
 
         Call this before each commit; most calls do nothing. Raises AbortedError if Kafka does not
         accept the record.

@@ -1,7 +1,7 @@
 """The layout of an SVG diagram: columns, lines of text, heights. Pixels.
 
-The reader's fonts are unknown, so widths are estimated with a wide font (DejaVu Sans), so that
-texts do not overlap in any usual font.
+The reader's fonts are unknown. To keep texts from overlapping in any usual font, widths are
+estimated with a wide font (DejaVu Sans).
 """
 
 from __future__ import annotations

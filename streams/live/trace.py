@@ -177,7 +177,7 @@ def _instances(outcome: Outcome) -> tuple[str, ...]:
 
 
 def _taken(paths: Paths, leg: Leg) -> Outcome | None:
-    """Return the predicted outcome with which the probe's path agrees, if any."""
+    """Return the predicted outcome that matches the probe's path, if any."""
     arrived = leg.arrived is not None
     for outcome in paths.outcomes:
         if arrived and outcome.way.ending.delivered and _instances(outcome) == leg.instances:

@@ -105,7 +105,7 @@ class Dialog:
 
     @property
     def all_acknowledged(self) -> bool:
-        """Return whether this side does not have any messages in the transmission queue."""
+        """Return whether this side has no messages in the transmission queue."""
         return self.acknowledged[0] >= self.send_sequence
 
     @property

@@ -1,4 +1,4 @@
-"""Classify messages by service, with the documentation's sample or the topology's code (6)."""
+"""Find the service of a message with the documentation's or the topology's classifier (6)."""
 
 from __future__ import annotations
 

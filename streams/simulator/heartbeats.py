@@ -59,7 +59,7 @@ class Heartbeats:
             each.pop(instance, None)
 
     def before_cut(self, a: str, b: str) -> None:
-        """Update two instances that from now on do not read each other's heartbeats."""
+        """Update what two instances have read from each other, before a cut separates them."""
         self._look(a, b)
         self._look(b, a)
 

@@ -1,4 +1,4 @@
-"""The agents of a topology, which answer services; `hopline up` runs them.
+"""The agents of a topology, which implement services; `hopline up` runs them.
 
 An agent is a process: a service that comes with Hopline (:class:`ShippedService`), or a custom
 application (``MODULE:APP``). Agents are not in the catalog, because no worker needs them.
@@ -71,7 +71,7 @@ class Classification:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A process that answers services; ``settings`` contains the settings of its kind, as text.
+    """A process that implements services; ``settings`` contains the settings of its kind, as text.
 
     ``runs`` is the value of a :class:`ShippedService`, or MODULE:APP.
     """

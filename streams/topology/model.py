@@ -174,7 +174,7 @@ class Topology:
     ``cuts`` contains pairs of instances without a connection, for what-if questions; no folder
     contains them. ``neighbours`` and ``ingress`` are set only in one cluster's share: the remote
     instances to which its instances write, and the clusters that write to its instances. ``agents``
-    answer services; only the process that runs the agents needs them.
+    implement services; only the process that runs the agents needs them.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=dict)

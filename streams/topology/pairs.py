@@ -42,7 +42,7 @@ class MirroredPair:
         return tuple((*place, count) for place, count in every.items())
 
     def counts_at(self, instance: Instance) -> dict[tuple[str, str], int]:
-        """Return the numbers of partitions by (database, queue), at a partner."""
+        """Return a partner's partition counts by (database, queue)."""
         here = self.databases_of(instance)
         return {(d.name, q.name): q.partitions for d in here for q in queues_of(d)}
 

@@ -47,7 +47,7 @@ _HEAD = """\
     show_default=True,
     metavar="TEXT",
     help="Kafka principal of a role: {role} is replaced with its name, {kind} with the part "
-    "before the dot. TEXT without either assigns all roles of --role to one user.",
+    "before the dot. A TEXT without either gives all roles that --role selects to one user.",
 )
 @click.option("--apply", "wanted", is_flag=True, help="Create the ACLs on the cluster.")
 @click.option(

@@ -41,7 +41,7 @@ def yes_option(command: F) -> F:
 
 
 def step(verb: str, names: Iterable[str]) -> str:
-    """Return a step with the number of its objects and the first names; empty without objects."""
+    """Describe a step with its number of objects and a few names; empty without objects."""
     known = list(names)
     return f"{verb} {len(known):,}: {listed(known, _NAMED)}" if known else ""
 

@@ -50,7 +50,7 @@ def _about(script: Script) -> None:
 
 
 def _addresses(script: Script, instance: Instance) -> None:
-    """Add comments with an instance's addresses, which T-SQL cannot set."""
+    """Add comments with an instance's addresses and other settings that T-SQL lacks."""
     for what, value in (
         ("address", instance.stated_address or ""),
         ("aliases", ", ".join(instance.aliases)),
