@@ -244,8 +244,12 @@ def _finish(asked: Load, children: Supervisor, observer: Observer, say: Say) -> 
     """Wait until all messages have arrived and all dialogs have ended, or the time is over."""
     wanted = asked.messages + sum(1 for _ in asked.answers())
     deadline = time.monotonic() + PATIENCE
+    told = time.monotonic() + _PROGRESS
     while observer.seen < wanted or observer.ended < asked.talks:
         children.look()
+        if time.monotonic() > told:
+            told += _PROGRESS
+            say(f"    {observer.seen:,} of {wanted:,} messages seen")
         if time.monotonic() > deadline:
             say(f"{observer.seen:,} of {wanted:,} messages, {observer.ended} of {asked.talks} ends")
             say("\n".join(observer.behind()) or "all of it is seen")
