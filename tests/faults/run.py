@@ -45,7 +45,10 @@ _QUIET = 0.1
 _EARLY = 500
 """Number of hostile records before the load, if there is no quiet time."""
 PATIENCE = 180.0
-"""Seconds that all dialogs may take to finish when the load is over."""
+"""Seconds without a message or an end, when the load is over, after which a run gives up.
+
+It is also the limit for both sides of all dialogs to close after that.
+"""
 
 Say = Callable[[str], None]
 
@@ -241,12 +244,17 @@ def _act(
 
 
 def _finish(asked: Load, children: Supervisor, observer: Observer, say: Say) -> None:
-    """Wait until all messages have arrived and all dialogs have ended, or the time is over."""
+    """Wait until all messages have arrived and all dialogs have ended, or nothing more arrives.
+
+    The applications may be slower than the load: each of their transactions has one RECEIVE.
+    """
     wanted = asked.messages + sum(1 for _ in asked.answers())
     deadline = time.monotonic() + PATIENCE
-    told = time.monotonic() + _PROGRESS
+    told, known = time.monotonic() + _PROGRESS, (0, 0)
     while observer.seen < wanted or observer.ended < asked.talks:
         children.look()
+        if (found := (observer.seen, observer.ended)) != known:
+            known, deadline = found, time.monotonic() + PATIENCE
         if time.monotonic() > told:
             told += _PROGRESS
             say(f"    {observer.seen:,} of {wanted:,} messages seen")
