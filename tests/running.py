@@ -23,7 +23,16 @@ from typing import Any, TypeVar
 from streams.cli.text.records import what
 from streams.cli.text.values import clock
 from streams.client import Client, Received, Receiver
-from streams.kafka import Cluster, KafkaException, TopicPartition, deploy, partitions_of, read_all
+from streams.kafka import (
+    Cluster,
+    KafkaException,
+    TopicPartition,
+    deploy,
+    partitions_of,
+    read_all,
+    read_ends,
+    read_highs,
+)
 from streams.kafka.follow import Follower, raw_record
 from streams.kafka.listing import topic_names
 from streams.protocol import Limits
@@ -56,6 +65,19 @@ def eventually(probe: Callable[[], T], what: str, deadline: float = DEADLINE) ->
             raise GaveUpError(f"{what}: not within {deadline:.0f} s; at last it was {answer!r}")
 
 
+def until_stable(cluster: Cluster, *topics: str) -> None:
+    """Wait until no transaction is open in topics, so that readers see all committed records.
+
+    The end of a transaction is only requested when ``commit_transaction`` or ``abort_transaction``
+    returns: Kafka writes its markers later, into one partition after the other.
+    """
+
+    def are_equal() -> bool:
+        return read_ends(cluster, topics) == read_highs(cluster, topics)
+
+    eventually(are_equal, f"no transaction is open in {', '.join(topics)}")
+
+
 @dataclass(slots=True)
 class WorkerThread:
     """A process of workers in a thread; ``failure`` is what it ended with, if not by ``stop``."""
@@ -79,11 +101,11 @@ class WorkerThread:
         """Tell whether the workers still run."""
         return self._thread.is_alive()
 
-    def stop(self, timeout: float = 30.0) -> None:
+    def stop(self) -> None:
         """Let the workers drain and leave; raises what they failed with."""
         self.process.stop()
-        self._thread.join(timeout)
-        assert not self._thread.is_alive(), f"the workers did not stop within {timeout:.0f} s"
+        self._thread.join(DEADLINE)
+        assert not self._thread.is_alive(), f"the workers did not stop within {DEADLINE:.0f} s"
         if self.failure is not None:
             raise self.failure
 
@@ -248,6 +270,8 @@ def running(
     system = System(cluster, topology, limits or Limits())
     if start:
         system.start(roles=roles)
+    else:
+        until_stable(cluster, cluster.topics.catalog)
     try:
         yield system
     except BaseException:
