@@ -135,6 +135,7 @@ def test_dialogs_and_transmission_queues_are_those_of_the_views(
         client.send(lost, b"one", wait=True)
         client.send(lost, b"two", wait=True)
         two.until(two.topics.queue("B", "DatabaseB", "TargetQueue"), 5)
+        two.events(5, event=149)  # later acknowledgements would change what the views show
         query = _state_query(spark, two, store)
         _catch_up(query, tmp_path / "checkpoint")
         client.end(dialogs[0], wait=True)
@@ -243,7 +244,9 @@ def test_a_link_to_a_silent_instance_is_down_and_has_held_copies(three: Rig, sto
     three.endpoint("A", limits=QUICK)
     for name in "AG":
         three.forwarder(name)
-    three.control("B").stop()
+    near, far = three.control("A"), three.control("B")
+    eventually(lambda: near.claims("B") is not None or pause(), "a heartbeat of B")
+    far.stop()
     sampler, situation = Sampler(store, Eye(three.cluster)), Situation(store)
     with three.client() as client:
         dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
@@ -251,10 +254,13 @@ def test_a_link_to_a_silent_instance_is_down_and_has_held_copies(three: Rig, sto
 
     def down() -> Link | None:
         sampler.look()
-        now = time.time_ns() // 1_000_000
-        links = {(link.instance, link.other): link for link in situation.links(now - 1_000, now)}
-        link = links["G", "B"]
-        return link if link.up is False and link.held_copies else None
+        if (at := situation.looked_at()) is None:
+            return None
+        # a sample has the time at which it began, and may take longer than any window before now
+        links = {(link.instance, link.other): link for link in situation.links(at, at + 1)}
+        link, up = links["G", "B"], {each.instance: each.up for each in situation.heartbeats()}
+        is_complete = up == {"A": True, "G": True, "B": False} and link.held_copies
+        return link if is_complete and link.up is False else None
 
     link = eventually(lambda: down() or pause() or None, "the link is down and its gateway holds")
     assert link.routed
