@@ -11,8 +11,10 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 
+from streams.kafka import Cluster
 from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.wire import encode_event, encode_header, encode_journey, encode_parties
+from tests.running import until_stable
 
 NOON = 1_700_000_000_000
 """The tests' day: an instant in the past, in epoch milliseconds."""
@@ -215,3 +217,4 @@ def produce(
     assert producer.flush(30) == 0
     if transactional:
         (producer.commit_transaction if commit else producer.abort_transaction)()
+        until_stable(Cluster(bootstrap), *{record.topic for record in records})

@@ -31,6 +31,7 @@ from streams.wire import Topics
 from tests.command import hopline
 from tests.monitor.agreed import agreed_captures, agreed_clusters
 from tests.monitor.odd import Place, Story, Written, committed
+from tests.running import until_stable
 
 DIALOGS = 120
 
@@ -78,6 +79,7 @@ def write(cluster: Cluster, records: Sequence[Written]) -> None:
         else:
             plain.produce(topic, value, key, **where)
     assert plain.flush(30) == 0
+    until_stable(cluster, *{record[0] for record in records})
 
 
 @pytest.mark.long

@@ -21,7 +21,7 @@ from streams.report.snapshot import take_snapshots
 from streams.store import Report, Store
 from tests.live.test_hung import LONG, opened
 from tests.monitor.agreed import agreed_clusters
-from tests.running import System, eventually, running
+from tests.running import System, eventually, running, until_stable
 from tests.workers.rig import pause
 
 INITIATOR, TARGET = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
@@ -52,6 +52,8 @@ def blind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Blind]:
             client.send(dialog, b"before %d" % n, wait=True)
         system.received(*TARGET, "TargetQueue", BEFORE)
         event = system.cluster.topics.event
+        system.events(149)  # the last event of the workers' own
+        until_stable(system.cluster, event)
         producer = opened(system.cluster, event, "900000")
         hung = Hung(event, 0, read_ends(system.cluster, [event])[event, 0])
         with pytest.raises(StatementError):

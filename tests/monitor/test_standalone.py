@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
+import re
 import subprocess
 import sys
 import threading
@@ -22,29 +22,32 @@ from streams.wire import Topics
 from tests.monitor.faulty import MINUTE, traffic
 from tests.monitor.records import SHORT_RUN, create_topics, produce
 from tests.monitor.recount import recounted, stored
+from tests.running import DEADLINE
 
 _SPARK = Path(pyspark.__file__).parent
 _ENVIRONMENT = {
     **os.environ, **dict([SHORT_RUN]), "SPARK_HOME": str(_SPARK), "SPARK_LOCAL_IP": "127.0.0.1",
     "SPARK_DAEMON_MEMORY": "256m",
 }  # fmt: skip
-_PATIENCE = 120.0
+_PATIENCE = 2 * DEADLINE
 
 
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
     """Start a master and two workers with one core each; return the master's URL."""
-    port = _free_port()
-    url = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
-        ours = ("--host", "127.0.0.1", "--webui-port", "0")
-        _daemon(stack, tmp_path / "master.log", "master.Master", "--port", str(port), *ours)
+        ours, begun = ("--host", "127.0.0.1", "--webui-port", "0"), tmp_path / "master.log"
+        _daemon(stack, begun, "master.Master", "--port", "0", *ours)
+        _wait_for(begun, "Starting Spark master at spark://", 1)
+        found = re.search(r"Starting Spark master at (spark://127\.0\.0\.1:\d+)", _text(begun))
+        assert found is not None, _text(begun)
+        url = found[1]
         for number in (1, 2):
             work = str(tmp_path / f"work{number}")
             limits = ("--cores", "1", "--memory", "1g", "--work-dir", work)
             log = tmp_path / f"worker{number}.log"
             _daemon(stack, log, "worker.Worker", *limits, *ours, url)
-        _wait_for(tmp_path / "master.log", "Registering worker", 2)
+        _wait_for(begun, "Registering worker", 2)
         yield url
 
 
@@ -60,16 +63,14 @@ def _daemon(stack: ExitStack, log: Path, kind: str, *arguments: str) -> None:
 
 def _wait_for(log: Path, text: str, times: int) -> None:
     end, pause = time.monotonic() + _PATIENCE, threading.Event()
-    while log.read_text(errors="replace").count(text) < times:
-        assert time.monotonic() < end, log.read_text(errors="replace")
+    while _text(log).count(text) < times:
+        assert time.monotonic() < end, _text(log)
         pause.wait(0.1)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _text(log: Path) -> str:
+    """Return the whole lines of a log."""
+    return log.read_text(errors="replace").rpartition("\n")[0]
 
 
 @pytest.mark.long

@@ -72,6 +72,8 @@ def _odd_ones(system: System, client: Client, dialogs: Sequence[Conversation]) -
         client.send(dialogs[5], b"x", type="no such type", wait=True)
     client.end(dialogs[6], wait=True)
     client.end(dialogs[7], error=(7, "no more"), wait=True)
+    ends = [m.ends_dialog for m in system.received(*TARGET, "TargetQueue", 4)]
+    assert sorted(ends) == [False, False, True, True]
     expired = client.begin(*INITIATOR, "InitiatorService", "NobodyService", lifetime=1)
     client.send(expired, b"too late", wait=True)
     [error] = system.received(*INITIATOR, "InitiatorQueue", 1)
