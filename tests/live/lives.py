@@ -7,11 +7,14 @@ import uuid
 
 from streams.analysis import find_paths, find_sender
 from streams.live.life import Life, Step, read_life
+from streams.protocol import Limits
 from streams.topology import Topology
-from tests.running import System
+from tests.running import DEADLINE, System
 
 MIDDLE = ("GatewayA", "GatewayB")
 AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
+PATIENT = Limits(retries=(int(DEADLINE) * 1_000,))
+"""No message is sent again, however long the workers take to start."""
 
 
 def chosen(topology: Topology, database: str) -> uuid.UUID:

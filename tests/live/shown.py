@@ -7,6 +7,7 @@ from typing import Any
 
 from streams.embedded.process import command_line, wait_until
 from tests.command import invoke
+from tests.running import DEADLINE
 
 
 def status() -> dict[str, Any]:
@@ -17,4 +18,4 @@ def status() -> dict[str, Any]:
 
 def gone(pid: int) -> bool:
     """Tell whether a process ends soon."""
-    return wait_until(lambda: not command_line(pid), 10)
+    return wait_until(lambda: not command_line(pid), DEADLINE)

@@ -66,7 +66,7 @@ def blind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Blind]:
         yield Blind(cluster, topology, Hung(event, 0, 1), producer)
 
 
-def opened(cluster: Cluster, topic: str, timeout: str = "15000") -> Producer:
+def opened(cluster: Cluster, topic: str, timeout: str = "900000") -> Producer:
     """Leave a transaction open, as nothing of ours does: its time is not over when a test ends."""
     config = {
         "bootstrap.servers": cluster.bootstrap,

@@ -27,8 +27,8 @@ from streams.protocol import Limits, State
 from streams.routing import Verdict
 from streams.topology import Topology
 from streams.wire import decode_event, encode_event
-from tests.live.lives import MIDDLE, arrows, chosen, lived, step_text
-from tests.running import System, running
+from tests.live.lives import MIDDLE, PATIENT, arrows, chosen, lived, step_text
+from tests.running import System, running, until_stable
 from tests.workers.rig import QUICK
 
 AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
@@ -49,9 +49,12 @@ class Lived:
 @pytest.fixture(scope="module")
 def combined(kafka: str) -> Iterator[Lived]:
     """Return a dialog that went over GatewayA or GatewayB, was answered, and ended by both."""
-    with running(kafka, f"t{uuid.uuid4().hex[:12]}.", "combined") as system:
+    prefix = f"t{uuid.uuid4().hex[:12]}."
+    with running(kafka, prefix, "combined", limits=PATIENT) as system:
         conversation = chosen(system.topology, "DatabaseB")
-        yield Lived(system, lived(system, conversation))
+        lived(system, conversation)
+        system.stop()  # so that nothing is added, for example the last acknowledgement
+        yield Lived(system, read_life(system.cluster, conversation))
 
 
 @pytest.mark.long
@@ -289,6 +292,7 @@ def test_a_message_without_a_route_has_the_number_and_the_rule(kafka: str, uniqu
         dialog = client.begin(*AT_A, "InitiatorService", "NobodysService")
         client.send(dialog, b"<hello/>", wait=True)
         system.events(141, lambda e: bool(e["error"]))
+        until_stable(system.cluster, system.cluster.topics.dialog("ServerA"))
         life = read_life(system.cluster, dialog.id)
     delayed = next(s for s in life.steps if s.sight.verb == "delays message")
     assert delayed.number in (Number.NO_ROUTE, Number.SERVICE_NOT_HERE)

@@ -19,7 +19,7 @@ from streams.resources import topologies_dir
 from streams.topology import Topology, apply_sql, load
 from streams.topology.yaml_file import write_document
 from tests.command import invoke
-from tests.running import System, eventually, running
+from tests.running import System, eventually, running, until_stable
 from tests.workers.rig import configure
 
 AT_A = ("ServerA", "DatabaseA")
@@ -126,6 +126,7 @@ def test_a_target_that_moves_without_its_dialogs_is_refused(
 def test_force_does_it_all_the_same(kafka: str, unique: str, tmp_path: Path) -> None:
     with running(kafka, unique, "two_brokers") as system, system.client() as client:
         dialog = client.begin(*AT_A, *SERVICES)
+        until_stable(system.cluster, system.cluster.topics.dialog("ServerA"))
         path = folder(tmp_path, changed(("ServerA", "DatabaseA", "DROP ROUTE TargetRoute")))
         refused = invoke("apply", path, "--prune", *system.options)
         assert refused.exit_code == 1

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from streams.embedded.probe import free_ports
 from streams.kafka import deploy
 from streams.live import UpFolder
 from streams.live.local import readiness
@@ -48,7 +47,10 @@ def says(*missing: str, gauges: dict[str, float]) -> Iterator[int]:
         yield port
 
 
-def test_workers_that_drain_are_no_longer_ready(kafka: str, unique: str, tmp_path: Path) -> None:
+def test_workers_that_drain_are_no_longer_ready(
+    kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "ANSWER_WITHIN", DEADLINE)
     with rig(kafka, unique, pair(tmp_path)) as two:
         deploy(two.cluster, two.topology)
         process = Process(two.cluster, Plan(ROLES, ("A", "B")), timeout=DEADLINE)
@@ -57,12 +59,16 @@ def test_workers_that_drain_are_no_longer_ready(kafka: str, unique: str, tmp_pat
 
 def drain(process: Process) -> None:
     with serving(process, "0", 5.0) as port:
+        first = asked(port)
+        assert first.answers and not first.ready and not first.serves(WANTED)
         workers = WorkerThread(process)
+
+        def serves() -> WorkerStatus | None:
+            found = asked(port)
+            return found if found.serves(WANTED) else None
+
         try:
-            first = asked(port)
-            assert first.answers and not first.ready and not first.serves(WANTED)
-            eventually(lambda: asked(port).serves(WANTED) or pause(), "both are ready")
-            assert asked(port).ready == WANTED
+            assert eventually(lambda: serves() or pause() or None, "both").ready == WANTED
         finally:
             workers.stop()
         last = asked(port)
@@ -195,8 +201,9 @@ def test_an_answer_that_is_slow_is_not_awaited(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_port_without_a_program_is_no_answer() -> None:
-    [port] = free_ports(1)
-    assert not asked(port).answers
+    with socket.socket() as taken:  # nothing listens there, and nothing else can
+        taken.bind(("127.0.0.1", 0))
+        assert not asked(taken.getsockname()[1]).answers
 
 
 def test_a_dead_process_is_not_asked() -> None:

@@ -16,7 +16,7 @@ from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.live.admin.statements import Script, plan_script, publish_script
 from streams.wire import encode_catalog_object
 from tests.command import invoke, rows
-from tests.running import System, running
+from tests.running import System, running, until_stable
 
 AT_A = ("ServerA", "DatabaseA")
 SERVICES = ("InitiatorService", "TargetService")
@@ -67,10 +67,13 @@ def test_new_broker_ends_the_dialogs_of_a_live_database(kafka: str, unique: str)
         assert "      broker_id: DatabaseA > " in sql(system, text).stdout
         [error] = system.received(*AT_A, "InitiatorQueue", 1)
         assert (error.conversation.id, b"-9719" in error.body) == (old.id, True)
-        [ended] = rows(system, "sys.conversation_endpoints", "--at", "ServerA")
+        endpoints = ("sys.conversation_endpoints", "--at", "ServerA")
+        until_stable(system.cluster, system.cluster.topics.dialog("ServerA"))
+        [ended] = rows(system, *endpoints)
         assert (ended["conversation_id"], ended["state"]) == (str(old.id), "ER")
         client.end(old, wait=True)
-        assert rows(system, "sys.conversation_endpoints", "--at", "ServerA") == []
+        until_stable(system.cluster, system.cluster.topics.dialog("ServerA"))
+        assert rows(system, *endpoints) == []
         new = client.begin(*AT_A, *SERVICES)
         client.send(new, b"again")
         [message] = system.received("ServerB", "DatabaseB", "TargetQueue", 1)

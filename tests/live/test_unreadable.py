@@ -11,7 +11,7 @@ import pytest
 from streams.cli.run.up_text import status_json, status_lines
 from streams.errors import EventKind
 from streams.kafka import deploy, read_catalog
-from streams.live import Health, UpFolder, find_status
+from streams.live import Health, Status, UpFolder, find_status
 from streams.live.admin.unreadable import find_held_back
 from streams.live.local.folder import System
 from streams.protocol import Command, CommandKind
@@ -56,7 +56,13 @@ def test_status_shows_the_held_partition_and_the_remedy(
             eventually(lambda: worker.worker.held_back == 1 or pause(), "it is held back")
             folder = UpFolder(tmp_path)
             folder.record_system(System(0, kafka, unique, "pair", ("A", "B"), False, time.time()))
-            found = find_status(folder, 30)
+
+            def holding() -> Status | None:
+                found = find_status(folder, 30)
+                return found if found.held_back else None
+
+            # the offset of the statement before it is committed only with the commit marker
+            found = eventually(lambda: holding() or None, "the status shows it")
             [held] = found.held_back
             assert (found.health, held.instance, held.place) == (
                 Health.BROKEN,

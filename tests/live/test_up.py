@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 
 from streams.client import Client
 from streams.embedded.probe import ask
 from streams.kafka import Cluster
 from streams.kafka.catalog import VERSION_KEY
 from streams.live import UpFolder, find_status
+from streams.live.local import readiness
 from streams.live.local.folder import System, WorkerProcess
 from streams.resources import topologies_dir
 from streams.wire import Topics, encode_catalog_object
@@ -198,19 +200,26 @@ def test_a_file_of_another_program_and_a_process_id_used_again_say_nothing(tmp_p
 
 @pytest.mark.long
 def test_a_worker_that_is_alive_but_no_longer_ready_is_not_counted(
-    here: Path, kafka: str, unique: str
+    here: Path, kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its log says for ever that it was ready once."""
     invoke("up", "two_brokers", "--bootstrap", kafka, "--prefix", unique)
     [forwarder, endpoint] = status()["workers"]
     assert forwarder["port"] != endpoint["port"]
+
+    def one_answers() -> Result | None:
+        shown = invoke("status")
+        return shown if shown.stdout.count("2 of 2 ready") == 1 else None
+
     os.kill(endpoint["pid"], signal.SIGSTOP)
     try:
-        found = invoke("status")
+        with monkeypatch.context() as patch:
+            patch.setattr(readiness, "ANSWER_WITHIN", 1.0)
+            found = eventually(one_answers, "the forwarder answers, the endpoint does not")
     finally:
         os.kill(endpoint["pid"], signal.SIGCONT)
     assert (found.exit_code, found.stdout.partition(":")[0]) == (1, "starting")
-    assert "2 of 2 ready" in found.stdout and "Z, not answering\n" in found.stdout
+    assert "Z, not answering\n" in found.stdout
     assert f"no answer on port {endpoint['port']}; its log is " in found.stdout
     eventually(healthy, "it answers again")
 
@@ -218,9 +227,13 @@ def test_a_worker_that_is_alive_but_no_longer_ready_is_not_counted(
     producer = Cluster(kafka, Topics(unique)).producer()
     producer.produce(Topics(unique).catalog, key=VERSION_KEY, value=bad)
     producer.flush(DEADLINE)
-    shown = eventually(lambda: None if healthy() else status(), "no worker is ready")
-    eventually(lambda: all(w["missing"] for w in status()["workers"]), "each says why")
-    for worker in status()["workers"]:
+
+    def refuses() -> dict[str, Any] | None:
+        shown = status()
+        return shown if all(w["missing"] for w in shown["workers"]) else None
+
+    shown = eventually(refuses, "each says why it is not ready")
+    for worker in shown["workers"]:
         assert (worker["alive"], worker["answers"], worker["ready"]) == (True, True, [])
         assert worker["missing"][0].startswith("The newest version of the catalog cannot be used")
     assert shown["health"] == "starting"

@@ -14,8 +14,10 @@ from streams.client import Conversation, Receiver
 from streams.kafka import deploy, read_catalog
 from streams.live.views.places import Asked, places_of
 from streams.live.views.table import VIEWS
+from streams.report import read_dialogs
 from streams.topology import Queue
 from tests.command import hopline, rows
+from tests.live.lives import PATIENT
 from tests.running import System, eventually, running
 
 AT_A = ("ServerA", "DatabaseA")
@@ -26,15 +28,24 @@ def query(system: System, question: str, *args: str) -> tuple[int, str, str]:
     return hopline("query", question, *args, *system.options)
 
 
+def acknowledged(system: System) -> set[int]:
+    """Return how many of the initiator's messages are acknowledged in each dialog."""
+    return {found.acknowledged[0] for _, found in read_dialogs(system.cluster, "ServerA")}
+
+
 @pytest.fixture(scope="module")
 def live(kafka: str) -> Iterator[System]:
     """Return two brokers; a dialog that has arrived, and frames that no forwarder has taken."""
     prefix = f"t{uuid.uuid4().hex[:12]}."
-    with running(kafka, prefix, "two_brokers") as system, system.client() as client:
+    with (
+        running(kafka, prefix, "two_brokers", limits=PATIENT) as system,
+        system.client() as client,
+    ):
         dialog = client.begin(*AT_A, *SERVICES)
         for body in (b"one", b"two", b"\xff"):
             client.send(dialog, body, wait=True)
         system.received("ServerB", "DatabaseB", "TargetQueue", 3)
+        eventually(lambda: acknowledged(system) == {3}, "all three are acknowledged")
         system.stop()
         worker = system.start("ServerA")
         system.records(system.cluster.topics.presence, count=3)
