@@ -10,6 +10,7 @@ from streams.kafka import Fetcher, GoneError, read_all
 from streams.kafka.fetcher import RECORD_BYTES
 from streams.wire import Topics
 from tests.kafka.a_topic import made, write
+from tests.running import until_stable
 from tests.workers.rig import HookedCluster
 
 
@@ -35,6 +36,7 @@ def test_a_position_whose_record_is_gone_is_told(kafka: str, unique: str) -> Non
     producer.produce(topic, key=b"k", value=b"aborted")
     producer.flush()
     producer.abort_transaction(30)
+    until_stable(cluster, topic)  # else the next record may have the offset of the marker
     write(cluster, topic, 1)
     with pytest.raises(GoneError, match="@0 was deleted; the log continues at 2"):
         Fetcher(cluster, topic, 0).fetch(0)

@@ -27,6 +27,7 @@ from streams.wire.state_keys import SeenKey, StateKey
 from streams.workers.endpoint import restore
 from streams.workers.endpoint.restore import Replay, read_dialogs
 from tests.kafka.a_topic import made, write
+from tests.running import DEADLINE
 from tests.workers.rig import HookedCluster
 
 
@@ -70,7 +71,7 @@ def test_restoring_waits_for_a_transaction_that_is_still_open(kafka: str, unique
         with pytest.raises(Waiting):
             restoring.result(2)
         producer.commit_transaction(30)
-        restoring.result(30)
+        restoring.result(DEADLINE)
     replay.close()
     assert list(endpoint.dialogs) == [("D", conversation, True)]
 

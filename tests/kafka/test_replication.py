@@ -64,6 +64,19 @@ def is_in_sync(cluster: Cluster, topic: str) -> bool:
     return bool(found.leader > 0 and len(found.isrs) == len(found.replicas))
 
 
+def until_known(brokers: Brokers, cluster: Cluster) -> None:
+    """Wait until every broker knows all changes so far: brokers apply them in their order."""
+    later = f"{cluster.topics.prefix}later"
+    create(cluster, [spec(later, "cmd")])
+
+    def knows(broker: Broker) -> bool:
+        found = Cluster(broker.bootstrap).admin().list_topics(timeout=DEADLINE).topics
+        return later in found
+
+    for broker in brokers.brokers:
+        eventually(lambda b=broker: knows(b) or pause(), f"{broker.bootstrap} knows {later}")
+
+
 def config_of(cluster: Cluster, topic: str) -> dict[str, str]:
     admin = cluster.admin()
     [found] = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
@@ -162,20 +175,21 @@ def test_while_a_broker_is_down_no_weaker_topics_are_made(
 
 @pytest.mark.long
 def test_fewer_in_sync_or_an_unclean_election_is_refused_and_corrected(
-    cluster: Cluster, topology: Topology
+    brokers: Brokers, cluster: Cluster, topology: Topology
 ) -> None:
     deploy(cluster, topology)
     topics = cluster.topics
     configure(cluster, topics.cmd("A"), {"min.insync.replicas": "1"})
     configure(cluster, topics.ack("A"), {"unclean.leader.election.enable": "true"})
     configure(cluster, topics.out("A"), {"min.insync.replicas": "3"})  # more is allowed
+    until_known(brokers, cluster)  # a client may ask any of them
     with pytest.raises(SurroundingsError, match=r"min.insync.replicas is 1 and must be 2 \(1 more"):
         process(cluster).run()
     assert sorted(deploy(cluster, topology).topics) == [
         f"corrected {topics.ack('A')} (unclean.leader.election.enable is true and must be false)",
         f"corrected {topics.cmd('A')} (min.insync.replicas is 1 and must be 2)",
     ]
-    assert compare(cluster, specs_of(topology, topics)) == []
+    eventually(lambda: not compare(cluster, specs_of(topology, topics)) or pause(), "corrected")
 
 
 @pytest.mark.long
