@@ -18,6 +18,7 @@ from streams.embedded.process import command_line, wait_until
 from streams.embedded.state import DataDir
 from streams.errors import SurroundingsError, UsageError
 from tests.killable import RESTARTS_SOON
+from tests.running import DEADLINE
 
 from .fakes import fake_java, no_java
 
@@ -30,12 +31,12 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 
 def topics(bootstrap: str) -> set[str]:
-    return set(AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=10).topics)
+    return set(AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=DEADLINE).topics)
 
 
 def create(bootstrap: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(10)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(DEADLINE)
 
 
 @pytest.mark.long
@@ -79,7 +80,7 @@ def test_it_lives_in_a_session_of_its_own(broker: Broker) -> None:
 
 
 def test_a_topic_that_nobody_created_does_not_appear(kafka: str, unique: str) -> None:
-    AdminClient({"bootstrap.servers": kafka}).list_topics(f"{unique}ghost", timeout=10)
+    AdminClient({"bootstrap.servers": kafka}).list_topics(f"{unique}ghost", timeout=DEADLINE)
     assert f"{unique}ghost" not in topics(kafka)
 
 

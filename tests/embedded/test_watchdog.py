@@ -59,30 +59,35 @@ def test_any_other_process_outlives_its_parent(tmp_path: Path, how: str) -> None
 
 
 def test_watchdog_ends_with_its_child(tmp_path: Path) -> None:
-    before = watchdogs(os.getpid())  # those of brokers of other tests
+    before = set(watchdogs(os.getpid()))  # those of brokers of other tests, which may end soon
     child = spawn(SLEEP, tmp_path / "log", tied=True)
-    assert len(watchdogs(os.getpid())) == len(before) + 1
+    [watchdog] = eventually(lambda: new_watchdogs(before) or pause() or [], "it runs")
     child.kill()
     child.wait()
-    eventually(lambda: watchdogs(os.getpid()) == before or pause(), "the watchdog has ended")
+    eventually(lambda: watchdog not in watchdogs(os.getpid()) or pause(), "it has ended")
     release(child.pid)  # does nothing
 
 
 def test_command_that_does_not_exist_leaves_no_watchdog(tmp_path: Path) -> None:
-    before = watchdogs(os.getpid())
+    before = set(watchdogs(os.getpid()))
     with pytest.raises(FileNotFoundError):
         spawn([str(tmp_path / "nothing")], tmp_path / "log", tied=True)
-    eventually(lambda: watchdogs(os.getpid()) == before or pause(), "the watchdog has ended")
+    eventually(lambda: not new_watchdogs(before) or pause(), "the watchdog has ended")
 
 
-def watchdogs(parent: int) -> list[str]:
-    """Return the command lines of a process's watchdogs that run."""
+def new_watchdogs(before: set[int]) -> list[int]:
+    """Return the ids of this process's watchdogs that run now and did not run before."""
+    return [pid for pid in watchdogs(os.getpid()) if pid not in before]
+
+
+def watchdogs(parent: int) -> list[int]:
+    """Return the ids of a process's watchdogs that run."""
     listed = subprocess.run(
-        ["ps", "-ww", "-eo", "ppid=,stat=,args="], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-eo", "pid=,ppid=,stat=,args="], capture_output=True, text=True, check=True
     ).stdout
-    rows = (line.split(None, 2) for line in listed.splitlines())
+    rows = (line.split(None, 3) for line in listed.splitlines())
     return [
-        args
-        for ppid, state, args in rows
+        int(pid)
+        for pid, ppid, state, args in rows
         if int(ppid) == parent and state[0] != "Z" and "watchdog.py" in args
     ]
