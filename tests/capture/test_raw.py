@@ -18,7 +18,7 @@ from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from tests.cli.test_capture import APPEND, AT, by_place, captured
 from tests.command import hopline
-from tests.running import eventually
+from tests.running import eventually, until_stable
 from tests.workers.rig import pause
 
 KEPT = {"retention.ms": "-1"}
@@ -53,6 +53,7 @@ def written(cluster: Cluster) -> None:
         producer.produce(topics.catalog, b"object", b"key")
         producer.flush()
         (producer.abort_transaction if n % 7 == 6 else producer.commit_transaction)()
+    until_stable(cluster, *[spec.name for spec in specs(topics)])
 
 
 def wipe(cluster: Cluster) -> None:
@@ -129,6 +130,7 @@ def test_what_is_put_back_is_captured_alike(
     assert (outcome.done, outcome.now) == (plan.records, plan.records - 150)
     assert not outcome.refused
     assert put_back(reader, started_job(cluster, plan), unique).now == 0
+    until_stable(cluster, *[spec.name for spec in specs(cluster.topics)])
     captured(cluster, tmp_path / "after")
     before, after = list(reader), list(CaptureReader(tmp_path / "after"))
     catalog = [one for one in before if one.topic == cluster.topics.catalog]
@@ -180,6 +182,7 @@ def test_the_command_reports_its_progress(tmp_path: Path, kafka: str, unique: st
     assert f"{count} records were restored into 3 topics (job once)." in out
     assert "with the current time, because their topic uses LogAppendTime." in out
     assert "Left out, because every cluster has its own:" in out
+    until_stable(copy, copy.topics.cmd("A"))
     captured(copy, tmp_path / "copy", "--topic", "cmd.*")
     renamed = [
         replace(one, topic=one.topic.replace(unique, copy.topics.prefix))

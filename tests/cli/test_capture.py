@@ -21,7 +21,7 @@ from streams.wire import Topics, encode_catalog_object, encode_event
 from streams.wire.evolution import schema_key
 from streams.wire.specs import TopicSpec
 from tests.command import hopline
-from tests.running import eventually
+from tests.running import DEADLINE, eventually, until_stable
 from tests.workers.raw_produce import produce_raw
 from tests.workers.rig import pause
 from tests.workers.tomorrow import newer, rewritten
@@ -116,6 +116,7 @@ def test_only_what_is_committed(tmp_path: Path, kafka: str, unique: str) -> None
         producer.produce(topic, word)
         producer.flush()
         (producer.abort_transaction if word == b"never" else producer.commit_transaction)()
+    until_stable(cluster, topic)
     captured(cluster, tmp_path / "c")
     assert [(r.offset, r.value) for r in CaptureReader(tmp_path / "c")] == [
         (0, b"in"), (4, b"in too"),
@@ -302,7 +303,7 @@ def test_following_ends_with_a_signal_and_completes(
                 if f"capture: {new} records," in line:
                     break
             process.send_signal(number)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=DEADLINE)
         assert process.returncode == 0, err
         assert f"{expected} records of 1 topic" in out
         assert CaptureReader(folder).counts.records == expected
@@ -344,7 +345,7 @@ def test_following_notices_topics_that_come_into_being(
             if f"capture: {left} records," in line:
                 break
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, err
     assert "12 records of 3 topics" in out
     assert known() == {first, queue, later}

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from streams.client import LARGEST_BODY
-from streams.kafka import read_positions
+from streams.kafka import read_ends, read_positions
 from tests import command
-from tests.running import System, eventually, running
+from tests.running import DEADLINE, System, eventually, running, until_stable
 
 A, B = "ServerA/DatabaseA", "ServerB/DatabaseB"
 RECEIVE = ("receive", "--at", A, "--queue", "InitiatorQueue", "--group", "g")
@@ -42,7 +42,7 @@ def begin(system: System, *more: object) -> str:
 
 
 def lines(system: System, at: str, queue: str, *more: object) -> list[str]:
-    args = ("--at", at, "--queue", queue, "--group", "g", "--timeout", 30, *more)
+    args = ("--at", at, "--queue", queue, "--group", "g", "--timeout", int(DEADLINE), *more)
     code, out, err = hopline("receive", *args, system=system)
     assert code == 0, err
     return out.splitlines()
@@ -78,6 +78,7 @@ def test_a_dialog_from_the_first_statement_to_the_last(system: System, tmp_path:
     assert hopline("end", *on, system=system) == (0, "", "")
     ended = lines(system, B, "TargetQueue", "--limit", 1, "--end-when-ended")
     assert ended == [f"{dialog}     4  EndDialog"]
+    until_stable(system.cluster, system.cluster.topics.dialog("ServerB"))
     states = ("query", "sys.conversation_endpoints", "--at", B, "--format", "json")
     rows = json.loads(hopline(*states, system=system)[1])
     assert [r["state"] for r in rows if r["conversation_id"] == dialog] == ["CD"]
@@ -134,6 +135,7 @@ def test_a_timer_and_a_move(system: System) -> None:
     on = ("--at", A, "--conversation", dialog)
     assert hopline("timer", *on, 3600, system=system) == (0, "", "")
     assert hopline("move", *on, "--conversation-group", group, system=system) == (0, "", "")
+    until_stable(system.cluster, system.cluster.topics.dialog("ServerA"))
     states = ("query", "sys.conversation_endpoints", "--at", A, "--format", "json")
     rows = json.loads(hopline(*states, system=system)[1])
     [row] = [row for row in rows if row["conversation_id"] == dialog]
@@ -207,12 +209,14 @@ def test_receive_waits_for_a_number_of_messages(system: System) -> None:
 def test_a_record_that_is_no_queue_message_is_reported_and_skipped(system: System) -> None:
     dialog = begin(system)
     topic = system.cluster.topics.queue("ServerB", "DatabaseB", "TargetQueue")
+    begin_at = f"0:{read_ends(system.cluster, [topic])[topic, 0]}"
     producer = system.cluster.producer()
     producer.produce(topic, key=b"?", value=b"rubbish")
     producer.flush()
     hopline("send", "--at", A, "--conversation", dialog, "after it", system=system)
-    args = ("--at", B, "--queue", "TargetQueue", "--group", "g", "--timeout", 3)
-    code, out, err = hopline("receive", *args, system=system)
+    args = ("--at", B, "--queue", "TargetQueue", "--group", "rubbish", "--from", begin_at)
+    more = ("--limit", 1, "--timeout", int(DEADLINE))
+    code, out, err = hopline("receive", *args, *more, system=system)
     assert code == 1
     assert "after it" in out
     assert err.startswith(f"hopline: {topic}/0@")
@@ -346,7 +350,7 @@ def test_a_broker_that_does_not_answer_is_one_sentence(command: tuple[object, ..
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{nobody.getsockname()[1]}"
-    code, out, err = hopline(*command, "--bootstrap", address, "--timeout", 1)
+        code, out, err = hopline(*command, "--bootstrap", address, "--timeout", 1)
     assert (code, out) == (3, "")
     assert f"Kafka at {address} cannot be reached" in err
     assert "(gave up after 1 s)." in err

@@ -11,8 +11,8 @@ import pytest
 
 from streams.cli.text.table import table
 from streams.client import Conversation
-from streams.kafka import deploy
-from streams.topology import apply_sql
+from streams.resources import topologies_dir
+from streams.topology import apply_sql, load
 from tests.command import hopline, rows
 from tests.running import System, eventually, running
 
@@ -70,10 +70,10 @@ def test_the_transmission_queue_has_what_is_not_acknowledged(
 def test_the_transmission_queue_of_a_target_has_what_waits_for_its_queue(
     kafka: str, unique: str
 ) -> None:
-    with running(kafka, unique, "two_brokers") as system, system.client() as client:
-        text = "ALTER QUEUE TargetQueue WITH STATUS = OFF"
-        off = apply_sql(system.topology, "ServerB", "DatabaseB", text, time.time())
-        deploy(system.cluster, off)
+    text, now = "ALTER QUEUE TargetQueue WITH STATUS = OFF", time.time()
+    # off from the start: running workers would adopt it sooner or later
+    off = apply_sql(load(topologies_dir() / "two_brokers", now), "ServerB", "DatabaseB", text, now)
+    with running(kafka, unique, off) as system, system.client() as client:
         dialog = client.begin(*AT_A, *SERVICES)
         client.send(dialog, b"parked", wait=True)
 
@@ -94,11 +94,12 @@ def test_a_status_states_why_nothing_was_sent(
     system, _, nowhere = waiting
 
     def status() -> str:
-        return next(
+        found = (
             str(r["transmission_status"])
             for r in rows(system, "sys.transmission_queue", "--at", "ServerA")
             if r["conversation_id"] == str(nowhere.id)
         )
+        return next(found, "")  # not committed yet
 
     assert eventually(status, "a transmission status").startswith("9796: ")
 

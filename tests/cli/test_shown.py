@@ -83,6 +83,6 @@ def test_no_name_of_a_record_moves_a_cursor(
 
 def test_a_body_of_megabytes_is_shortened_at_once() -> None:
     """A compressed record of some kilobytes may hold it."""
-    started = time.monotonic()
+    started = time.thread_time()
     assert shorten("\0" * 100_000_000, 9) == "\\x00\\x00…"
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
