@@ -10,8 +10,11 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from streams.store import Store
 from tests.dashboard.rows import ROWS, UNTIL
 from tests.dashboard.served import Seen, launched, serving
+from tests.running import DEADLINE
 
-expect.set_options(timeout=30_000)  # milliseconds that a page may take on a busy machine
+_MILLISECONDS = 1_000 * DEADLINE
+"""A page may take long on a busy machine."""
+expect.set_options(timeout=_MILLISECONDS)
 SIZE = {"width": 1440, "height": 900}
 
 
@@ -30,6 +33,7 @@ def browser() -> Iterator[Browser]:
 def seen(browser: Browser) -> Iterator[Seen]:
     """Return a new page that is watched; nothing of another test is in its cookies."""
     context = browser.new_context(viewport=SIZE, color_scheme="light", reduced_motion="reduce")
+    context.set_default_timeout(_MILLISECONDS)
     yield Seen.of(context.new_page())
     context.close()
 

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, Playwright
+from playwright.sync_api import Browser, Page, Playwright, expect
 
 from tests.dashboard.find_browser import find_browser
+from tests.running import DEADLINE
 
 _ADDRESS = re.compile(r"http://\S+")
 
@@ -47,6 +48,11 @@ class Seen:
     def text(self, selector: str) -> str:
         """Return what a user reads there, on one line."""
         return " ".join(self.page.locator(selector).inner_text().split())
+
+    def shows(self, selector: str, *texts: str) -> None:
+        """Wait until a user reads these texts there."""
+        for text in texts:
+            expect(self.page.locator(selector)).to_contain_text(text, use_inner_text=True)
 
     def click_link(self, name: str) -> None:
         """Click the middle of a link in the graph, where a straight one has no height."""
@@ -88,6 +94,6 @@ def serving(*options: str, log: Path) -> Iterator[str]:
         yield found[0].rstrip("/")
     finally:
         running.terminate()
-        running.communicate(timeout=20)
+        running.communicate(timeout=DEADLINE)
         output = log.read_text()
         assert "Traceback" not in output, output

@@ -9,12 +9,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.dashboard.rows import AT
 from tests.dashboard.served import Seen
+from tests.running import DEADLINE
 
 Samples = dict[tuple[str, ...], float]
 
 
 def metrics(dashboard: str) -> Samples:
-    with urllib.request.urlopen(f"{dashboard}/metrics", timeout=20) as answer:
+    with urllib.request.urlopen(f"{dashboard}/metrics", timeout=DEADLINE) as answer:
         assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
         text = answer.read().decode()
     return {

@@ -37,9 +37,9 @@ def test_the_overview_has_the_numbers_of_the_store(seen: Seen, dashboard: str) -
     assert seen.text("#tile-p99") == "Latency p99 80 ms max 80 ms"
     assert seen.text("#tile-waiting") == "Waiting to be sent 1,234 oldest since 13:30:05"
     assert "21" in seen.text("#tile-copies")
-    text = seen.text("[data-place=ways]")
-    assert "ServerA › GatewayA › ServerB/DatabaseB 1,200 12 ms 24 ms" in text
-    assert "11285" in seen.text("[data-place=losses]")
+    path = "ServerA › GatewayA › ServerB/DatabaseB 1,200 12 ms 24 ms"
+    seen.shows("[data-place=ways]", path)
+    seen.shows("[data-place=losses]", "11285")
     for chart in ("rates", "latencies", "depths", "duplicates"):
         expect(seen.page.locator(f"[data-place={chart}] svg path").nth(3)).to_be_attached()
 
@@ -61,20 +61,16 @@ def test_a_link_and_an_instance_show_their_details(seen: Seen, dashboard: str) -
     expect(seen.page.locator("#node-ServerA")).to_be_visible()
     seen.click_link("ServerA>GatewayB")
     expect(seen.page.locator("#link-detail")).to_contain_text("800, 6.7/s")
-    text = seen.text("#link-detail")
-    assert "State down" in text
-    assert "Buffered here 17 copies, 4.2 kB" in text
-    assert "TargetRouteB in DatabaseA" in text
+    buffered = "Buffered here 17 copies, 4.2 kB"
+    seen.shows("#link-detail", "State down", buffered, "TargetRouteB in DatabaseA")
     expect(seen.page.locator("[data-place=link_chart] svg path").nth(3)).to_be_attached()
 
     seen.page.locator("#node-ServerA").click()
     expect(seen.page.locator("#instance-detail")).to_contain_text("1,234 messages")
     expect(seen.page.locator("#link-detail")).to_have_count(0)
     expect(seen.page.locator("[data-place=link_chart]")).to_be_hidden()
-    text = seen.text("#instance-detail")
-    assert "Status 9753 1,234 messages" in text
-    assert "to GatewayA 10/s 3 ms" in text
-    assert "tcp://GatewayA:4022" in seen.text("[data-place=views]")
+    seen.shows("#instance-detail", "Status 9753 1,234 messages", "to GatewayA 10/s 3 ms")
+    seen.shows("[data-place=views]", "tcp://GatewayA:4022")
     seen.page.locator("[id='view-sys.transmission_queue']").click()
     expect(seen.page.locator("[data-place=views]")).to_contain_text("--bootstrap")
 
@@ -124,7 +120,7 @@ def test_the_path_of_a_message_is_shown_and_drawn(seen: Seen, dashboard: str) ->
     page.locator("#ask-to").fill("TargetService")
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("[data-place=answer]")).to_contain_text("delivered to ServerB/DatabaseB")
-    assert "Predicted path ok" in seen.text("[data-place=answer] h2")
+    seen.shows("[data-place=answer] h2", "Predicted path ok")
     expect(page.locator(".edge.there")).to_have_count(8)
     page.locator("#ask-from").fill("ServerX/DatabaseA")
     page.locator("#ask-from").press("Enter")

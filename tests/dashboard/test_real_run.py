@@ -15,7 +15,7 @@ from streams.dashboard import wording
 from streams.dashboard.span import Span
 from streams.store import Report, Situation, Store
 from tests.dashboard.served import Seen, serving
-from tests.running import running
+from tests.running import eventually, running
 
 pytestmark = pytest.mark.timeout(600)  # Spark starts within
 DIALOGS, MESSAGES = 12, 5
@@ -49,6 +49,15 @@ def real(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]
                 for number in range(MESSAGES):
                     client.send(dialog, b"%d" % number, wait=number == MESSAGES - 1)
             system.events(149, count=DIALOGS)
+            queues = [
+                system.cluster.topics.queue(f"Server{name}", f"Database{name}", "TargetQueue")
+                for name in "BC"
+            ]
+
+            def arrived() -> bool:
+                return sum(len(system.snapshot(queue)) for queue in queues) == DIALOGS * MESSAGES
+
+            eventually(arrived, "everything has arrived")
         monitor(*system.options, "--store", url, "--checkpoint", str(folder / "checkpoint"))
         options = ("--store", url, "--topology", "combined", *system.options)
         with Store.open(url) as store, serving(*options, log=folder / "log") as address:
@@ -104,7 +113,7 @@ def test_a_system_view_is_read_from_kafka(seen: Seen, real: Real) -> None:
     view = "view=sys.conversation_endpoints"
     seen.page.goto(f"{real.address}/topology?{real.at}&instance=ServerA&{view}")
     rows = seen.page.locator("[data-place=views] tbody tr")
-    expect(rows).to_have_count(DIALOGS, timeout=30_000)
+    expect(rows).to_have_count(DIALOGS)
     expect(rows.first).to_contain_text("TargetService")
     assert seen.complaints == []
 

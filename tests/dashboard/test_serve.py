@@ -25,13 +25,13 @@ from streams.dashboard.limited_server import LimitedServer
 from streams.store import Store
 from tests.dashboard.rows import AT, ROWS
 from tests.dashboard.served import Seen, serving
-from tests.running import eventually
+from tests.running import DEADLINE, eventually
 
 
 def refused(*options: str) -> str:
     """Return the error of a command that refuses, on one line."""
     command = [sys.executable, "-m", "streams", "dashboard", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
@@ -103,7 +103,7 @@ UPGRADE = {
 
 def status_of(base: str, path: str, **headers: str) -> int:
     """Return the status of a GET request, without following a redirect."""
-    connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=DEADLINE)
     try:
         connection.request("GET", path, headers=headers)
         return connection.getresponse().status
@@ -147,10 +147,10 @@ def test_a_store_goes_away_and_comes_back(seen: Seen, tmp_path: Path) -> None:
         tile, banner = seen.page.locator("#tile-messages"), seen.page.locator("[data-place=banner]")
         expect(tile).to_contain_text("2,000 delivered")
         away = file.rename(tmp_path / "away")
-        expect(banner).to_contain_text("The store cannot be read since", timeout=15_000)
+        expect(banner).to_contain_text("The store cannot be read since")
         expect(tile).to_contain_text("2,000 delivered")
         away.rename(file)
-        expect(banner).not_to_contain_text("cannot be read", timeout=15_000)
+        expect(banner).not_to_contain_text("cannot be read")
         with Store.open(url) as store:
             store.write("deliveries", "run", 1, [*ROWS[:4]])
         expect(tile).to_contain_text("2,000 delivered")
@@ -188,7 +188,7 @@ def listening(**options: Any) -> Iterator[int]:
             yield server_socket.getsockname()[1]
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(DEADLINE)
 
 
 def test_a_connection_without_a_complete_request_is_closed(
@@ -197,7 +197,7 @@ def test_a_connection_without_a_complete_request_is_closed(
     monkeypatch.setattr(limited_server, "IDLE_FOR", 0.2)
     with (
         listening(timeout_keep_alive=1_000) as port,
-        socket.create_connection(("127.0.0.1", port), 30) as slow,
+        socket.create_connection(("127.0.0.1", port), DEADLINE) as slow,
     ):
         slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         read = b""
@@ -222,8 +222,8 @@ def test_requests_beyond_the_limit_of_connections_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limited_server, "AT_ONCE", 2)
-    with listening() as port, socket.create_connection(("127.0.0.1", port), 30):
+    with listening() as port, socket.create_connection(("127.0.0.1", port), DEADLINE):
         with pytest.raises(urllib.error.HTTPError) as caught:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=30)
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=DEADLINE)
         caught.value.close()
         assert caught.value.code == 503
