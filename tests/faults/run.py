@@ -101,7 +101,7 @@ def run(
             with _writer(scenario, asked.rate, home, where.instances, seed, harm.after) as writer:
                 faults = draw(seed, scenario.wanted, SETTLE, max(asked.seconds - SETTLE, SETTLE))
                 if not quiet:
-                    eventually(lambda: writer.written > _EARLY or pause(), "hostile records", 120)
+                    eventually(lambda: writer.written > _EARLY or pause(), "hostile records")
                 _act(injector, asked, faults, observer, say, harm, brief=scenario.brief)
                 _finish(asked, children, observer, say)
                 writer.stop()
@@ -187,9 +187,7 @@ def _start(
             arguments = (*arguments, "--standby")
             standbys[f"{name}/standby"] = arguments
         children.start(name, *arguments)
-    eventually(
-        lambda: children.have_logged(WORKERS, "ready") or pause(), "all workers are ready", 120
-    )
+    eventually(lambda: children.have_logged(WORKERS, "ready") or pause(), "all workers are ready")
     for name, arguments in standbys.items():
         children.start(name, *arguments)
     brief = BRIEF if scenario.brief else ()
@@ -224,7 +222,7 @@ def _act(
     home = injector.clusters.cluster_of("ServerA")
     through = BRIEF if brief else ()
     injector.children.start("source", *through, *application(home, "source", *numbers))
-    eventually(lambda: observer.seen or pause(), "the first message arrives", 120)
+    eventually(lambda: observer.seen or pause(), "the first message arrives")
     began, told, left = time.time(), -_PROGRESS, list(faults)
     while left or not injector.is_whole or time.time() - began < asked.seconds:
         now = time.time() - began

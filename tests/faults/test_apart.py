@@ -89,8 +89,8 @@ def test_nothing_is_lost_between_clusters_that_were_apart_for_longer_than_a_copy
         where.join()
 
         wanted = LOAD.messages + len(list(LOAD.answers()))
-        eventually(lambda: observer.seen >= wanted or pause(), "everything arrives", 120)
-        eventually(lambda: is_over(where), "every dialog ends", 120)
+        eventually(lambda: observer.seen >= wanted or pause(), "everything arrives")
+        eventually(lambda: is_over(where), "every dialog ends")
         facts = where.facts()
     said = [
         (m.sender.is_initiator, m.digest)

@@ -21,7 +21,7 @@ from streams.client import inbox as inbox_tables
 from streams.client.outbox import METADATA, Outbox
 from tests.faults.applications import ARRIVED, ORDERS, ROWS
 from tests.faults.processes import Child
-from tests.running import System, running
+from tests.running import DEADLINE, System, running
 
 AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
 SERVICES = ("InitiatorService", "TargetService")
@@ -145,7 +145,7 @@ def test_outbox_and_inbox_survive_kills_of_relay_and_receiver(
         finally:
             for child in children:
                 child.stop()
-        sender.join(10)
+        sender.join(DEADLINE)
         with engine.connect() as connection:
             rows = connection.execute(sa.select(ARRIVED).order_by(ARRIVED.c.id)).all()
             ordered = connection.execute(sa.select(ORDERS)).all()

@@ -20,7 +20,7 @@ from streams.topology import load
 from streams.wire import Topics
 from streams.wire.records import read_queued
 from tests.faults.processes import Child
-from tests.running import eventually
+from tests.running import DEADLINE, eventually
 from tests.workers.rig import pause
 
 LONG = "session.timeout.ms=300000"
@@ -63,7 +63,7 @@ def twins(kafka: str, unique: str, tmp_path: Path) -> Iterator[Twins]:
     cluster = Cluster(kafka, Topics(unique))
     deploy(cluster, load(topologies_dir() / "two_brokers", time.time()))
     names = ("ServerA", "DatabaseA", "InitiatorService", "TargetService")
-    with Client(cluster, timeout=60) as client:
+    with Client(cluster, timeout=DEADLINE) as client:
         made = Twins(cluster, tmp_path, client, client.begin(*names, wait=False))
         try:
             yield made
