@@ -61,7 +61,7 @@ def test_any_other_process_outlives_its_parent(tmp_path: Path, how: str) -> None
 def test_watchdog_ends_with_its_child(tmp_path: Path) -> None:
     before = set(watchdogs(os.getpid()))  # those of brokers of other tests, which may end soon
     child = spawn(SLEEP, tmp_path / "log", tied=True)
-    [watchdog] = eventually(lambda: new_watchdogs(before) or pause() or [], "it runs")
+    [watchdog] = eventually(lambda: new_watchdogs(before), "it runs")
     child.kill()
     child.wait()
     eventually(lambda: watchdog not in watchdogs(os.getpid()) or pause(), "it has ended")

@@ -65,10 +65,10 @@ def drain(process: Process) -> None:
 
         def serves() -> WorkerStatus | None:
             found = asked(port)
-            return found if found.serves(WANTED) else None
+            return found if found.serves(WANTED) or pause() else None
 
         try:
-            assert eventually(lambda: serves() or pause() or None, "both").ready == WANTED
+            assert eventually(serves, "both are ready").ready == WANTED
         finally:
             workers.stop()
         last = asked(port)

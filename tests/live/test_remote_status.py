@@ -29,14 +29,15 @@ def status(system: System) -> tuple[int, dict[str, Any]]:
 def until(system: System, health: Health, unserved: int = 0) -> dict[str, Any]:
     """Return the status once the system is so; on a loaded machine a heartbeat may be late."""
 
-    def probe() -> dict[str, Any] | None:
+    def probe() -> Any:
         code, found = status(system)
         assert code == (found["health"] != Health.RUNNING.value)
         is_so = found["health"] == health.value and len(found["unserved"]) == unserved
         are_ready = health is Health.STOPPED or all(w["ready"] for w in found["workers"])
         return found if is_so and are_ready else None
 
-    return eventually(probe, f"{health.value}, {unserved} unserved")
+    shown: dict[str, Any] = eventually(probe, f"{health.value}, {unserved} unserved")
+    return shown
 
 
 def text_of(system: System, beginning: str, code: int) -> str:

@@ -62,7 +62,7 @@ def test_status_shows_the_held_partition_and_the_remedy(
                 return found if found.held_back else None
 
             # the offset of the statement before it is committed only with the commit marker
-            found = eventually(lambda: holding() or None, "the status shows it")
+            found = eventually(holding, "the status shows it")
             [held] = found.held_back
             assert (found.health, held.instance, held.place) == (
                 Health.BROKEN,
