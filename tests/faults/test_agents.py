@@ -83,11 +83,11 @@ def kill_all(customer: Customer, children: list[Child], chance: random.Random) -
     """Kill the agents in turn, at random points of the orders that may be sent now."""
     points = sorted(chance.sample(range(customer.sent + 20, customer.limit - AHEAD), KILLS))
     marks = [(point, children[n % 2]) for n, point in enumerate(points)]
-    kill_at(marks, customer.answered, customer.limit, children, 200 + ASKED / 10)
+    kill_at(marks, customer.answered, customer.limit, children, 400 + ASKED / 5)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(3600 if ASKED > 1000 else 600)
+@pytest.mark.timeout(3600 if ASKED > 1000 else 1500)
 def test_agents_that_are_killed_answer_everything_once(
     kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,7 +39,7 @@ def kill_at(
     progress: Callable[[], int],
     until: int,
     children: list[Child],
-    seconds: float = 240,
+    seconds: float = 540,
 ) -> None:
     """Kill each child when the progress reaches its mark, and wait for the end."""
     deadline, pause, waiting = time.monotonic() + seconds, threading.Event(), list(marks)

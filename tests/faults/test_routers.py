@@ -68,7 +68,7 @@ def rows(system: System) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1800 if ROUTED > 60 else 600)
+@pytest.mark.timeout(3600 if ROUTED > 60 else 1200)
 def test_routers_that_are_killed_route_everything_once(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:
@@ -89,7 +89,7 @@ def test_routers_that_are_killed_route_everything_once(
         points = sorted(chance.sample(range(AHEAD, ROUTED - AHEAD), KILLS))
         try:
             marks = [(point, routers) for point in points]
-            kill_at(marks, customer.done, ROUTED, [routers], 120 + ROUTED * 3)
+            kill_at(marks, customer.done, ROUTED, [routers], 240 + ROUTED * 6)
             eventually(lambda: rows(system) == 0 or pause(), "no row is left")
             assert receiver.receive(1) == ()
         finally:
