@@ -300,7 +300,7 @@ class Rig:
 
     def client(self) -> Client:
         """Return a client, to be used as a context manager."""
-        return Client(self.cluster)
+        return Client(self.cluster, timeout=DEADLINE)
 
     def stop(self) -> None:
         """Stop everything that runs."""
