@@ -245,7 +245,11 @@ class FaultInjector:
     def _start(self, fault: Fault) -> None:
         broker = self._broker(fault)
         with self._powers[fault.victim]:
-            if broker.condition() is not Condition.RUNNING:
+            # on a loaded machine a running broker may take longer for an answer than the probe
+            eventually(
+                lambda: broker.condition() is not Condition.STARTING or pause(), "it answers"
+            )
+            if broker.condition() in (Condition.STALE, Condition.STOPPED):
                 # the log is rewritten at every start, so read the reason before
                 log = broker.data.log_file
                 with log.open("rb") as said, (log.parent / "before.log").open("ab") as before:
