@@ -244,10 +244,15 @@ def test_a_link_to_a_silent_instance_is_down_and_has_held_copies(three: Rig, sto
     three.endpoint("A", limits=QUICK)
     for name in "AG":
         three.forwarder(name)
-    near, far = three.control("A"), three.control("B")
-    eventually(lambda: near.claims("B") is not None or pause(), "a heartbeat of B")
-    far.stop()
     sampler, situation = Sampler(store, Eye(three.cluster)), Situation(store)
+    far = three.control("B")
+
+    def was_there() -> bool:
+        sampler.look()
+        return "B" in {each.instance for each in situation.heartbeats()} or pause()
+
+    eventually(was_there, "a heartbeat of B")
+    far.stop()
     with three.client() as client:
         dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
         client.send(dialog, b"x" * 1_000, wait=True)
