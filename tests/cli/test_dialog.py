@@ -213,11 +213,17 @@ def test_a_record_that_is_no_queue_message_is_reported_and_skipped(system: Syste
     producer = system.cluster.producer()
     producer.produce(topic, key=b"?", value=b"rubbish")
     producer.flush()
-    hopline("send", "--at", A, "--conversation", dialog, "after it", system=system)
     args = ("--at", B, "--queue", "TargetQueue", "--group", "rubbish", "--from", begin_at)
-    more = ("--limit", 1, "--timeout", int(DEADLINE))
-    code, out, err = hopline("receive", *args, *more, system=system)
-    assert code == 1
+    more = ("--limit", "1", "--timeout", f"{DEADLINE:.0f}", *system.options)
+    words = (sys.executable, "-m", "streams", "receive", *args, *more)
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as waiting:
+        assert waiting.stderr is not None
+        err = waiting.stderr.readline()  # it is reported when there is no message to receive
+        hopline("send", "--at", A, "--conversation", dialog, "after it", system=system)
+        out, _ = waiting.communicate()
+    assert waiting.returncode == 1
     assert "after it" in out
     assert err.startswith(f"hopline: {topic}/0@")
     assert "a queue message without its conversation id" in err
