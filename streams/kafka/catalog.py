@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from streams.errors import SurroundingsError
-from streams.kafka.cluster import Cluster, Message
-from streams.kafka.reader import read_all
+from streams.kafka.cluster import Cluster, Message, TopicPartition
+from streams.kafka.reader import read_all, read_from
 from streams.topology import Topology, catalog_key, flatten, unflatten
 from streams.wire import decode_catalog_object, encode_catalog_object
 from streams.wire.evolution import is_schema, learn, written_schemas
@@ -181,7 +182,7 @@ def skip_key(place: str) -> str:
 
 
 def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change) -> int:
-    """Write objects in one transaction; return the new version.
+    """Write objects in one transaction; return the new version, which readers can read by then.
 
     All writers share one transactional id, so a second writer fences the first. The catalog is read
     again after the fencing; raises SurroundingsError if another writer was faster. Raises
@@ -209,7 +210,16 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
     body = json.dumps({"number": version, "hash": hash_of(live), "objects": len(live)})
     producer.produce(topics.catalog, key=VERSION_KEY, value=encode_catalog_object(version, body))
     producer.commit_transaction(30)
+    _await_readable(cluster, state.next)
     return version
+
+
+def _await_readable(cluster: Cluster, offset: int) -> None:
+    """Return when all records from an offset can be read: commit returns before its marker exists.
+
+    Otherwise, a worker that starts right after this change could use the previous version.
+    """
+    deque(read_from(cluster, [TopicPartition(cluster.topics.catalog, 0, offset)], to_high=True), 0)
 
 
 def _demand_usable(objects: Mapping[str, str]) -> None:
