@@ -19,6 +19,7 @@ from streams.client import LARGEST_BODY, Conversation
 from streams.client.statements import send_command
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import (
+    KafkaError,
     TopicPartition,
     demand,
     partitions_of,
@@ -300,6 +301,31 @@ def test_what_is_not_applied_yet_is_refused(one: Rig) -> None:
     with pytest.raises(SurroundingsError, match=r"1 record of .*cmd.A is not applied"):
         give(one, "A")
     assert len(partitions_of(one.cluster, one.topics.cmd("A"))) == 1
+
+
+def test_what_is_being_committed_is_not_applied_yet_either(one: Rig) -> None:
+    """A sender that has stopped has committed, although nobody can read what it wrote yet."""
+    sender = one.cluster.producer(transactional_id=f"{one.topics.prefix}sender")
+    sender.init_transactions(30)
+    sender.begin_transaction()
+    key, value, headers = command_record(begin_in(0))
+    sender.produce(one.topics.cmd("A"), value, key, headers=headers)  # type: ignore[arg-type]
+    assert sender.flush(30) == 0
+    at_end: list[Any] = []
+
+    def poll(method: Hook, *args: Any) -> Any:
+        """Commit when a reader reads on although it has come to the end of what is committed."""
+        if method.__self__ in at_end:  # type: ignore[attr-defined]
+            at_end.clear()
+            sender.commit_transaction(30)
+        message = method(*args)
+        error = None if message is None else message.error()
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:
+            at_end.append(method.__self__)  # type: ignore[attr-defined]
+        return message
+
+    with pytest.raises(SurroundingsError, match=r"1 record of .*cmd.A is not applied"):
+        give(one, "A", poll=poll)
 
 
 def test_a_record_whose_headers_are_no_text_is_not_applied_yet_either(one: Rig) -> None:

@@ -197,12 +197,15 @@ def _passed(cluster: Cluster, home: str) -> dict[tuple[str, int], int]:
 def _unapplied(
     cluster: Cluster, topic: str, passed: Mapping[tuple[str, int], int]
 ) -> Iterator[Message]:
-    """Yield the committed records of a topic from a position on, without moved copies."""
+    """Yield the committed records of a topic from a position on, without moved copies.
+
+    Waits for open transactions: a sender's commit returns before its records can be read.
+    """
     places = [
         TopicPartition(topic, p, max(passed.get((topic, p), 0), 0))
         for p in partitions_of(cluster, topic)
     ]
-    for message in read_from(cluster, places):
+    for message in read_from(cluster, places, to_high=True):
         if _is_command(message):
             yield message
 
