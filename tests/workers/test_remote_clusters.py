@@ -24,6 +24,7 @@ from streams.wire.specs import spec
 from streams.workers.control import RemoteClusters, remote_watch
 from streams.workers.control.remote_watch import RemoteWatch
 from streams.workers.forwarder.remote_producers import RemoteCopy, RemoteProducers
+from tests.running import DEADLINE
 from tests.workers.rig import HookedCluster, configure, eventually, pause
 
 
@@ -53,7 +54,7 @@ def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
                 value = encode_presence(name, "r", len(asked), 1)
                 producer.produce(topic, key=name, value=value, headers=headers)
             producer.flush(5)
-            return "B" in watch.announced or pause()
+            return "B" in watch.presence._count or pause()  # the last that it notes
 
         eventually(read_heartbeat, "it is heard")
         assert watch.announced == {"B": frozenset({b"\xc3\x01" + bytes(8)})}
@@ -61,6 +62,35 @@ def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
         assert list(watch.presence._count) == ["B"]
     finally:
         watch.stop()
+
+
+def test_who_may_write_knows_into_which_topic(kafka: str, unique: str) -> None:
+    """Another thread writes as soon as it finds the schemas of a neighbour: not into ``txq``."""
+    there = Cluster(kafka, Topics(unique))
+    create(there, [spec(there.topics.presence, "presence")])
+    watch, admitted = RemoteWatch("there", there, {"B"}), list[bool]()
+
+    class Noting(dict[str, frozenset[bytes]]):
+        """The schemas of neighbours; notes whether the names of the topics are known by then."""
+
+        def __setitem__(self, name: str, schemas: frozenset[bytes]) -> None:
+            admitted.append(name in watch.admits)
+            super().__setitem__(name, schemas)
+
+    watch.announced, producer, numbers = Noting(), there.producer(), iter(range(1, 10_000))
+
+    def read_heartbeat() -> bool:
+        headers = {ANNOUNCED: bytes(8), ADMITS: json.dumps(["here"])}
+        value = encode_presence("B", "r", next(numbers), 1)
+        producer.produce(there.topics.presence, key="B", value=value, headers=headers)
+        producer.flush(5)
+        return "B" in watch.presence._count or pause()
+
+    try:
+        eventually(read_heartbeat, "it is heard")
+    finally:
+        watch.stop()
+    assert admitted and all(admitted)
 
 
 @pytest.mark.long
@@ -153,13 +183,17 @@ def test_a_client_that_has_forgotten_the_cluster_is_replaced(
 
     monkeypatch.setattr(LostBrokers, "finds", finds)
     watch = RemoteWatch("there", there, {"B"})
-    producer = there.producer()
+    producer, numbers, behind = there.producer(), iter(range(1, 10_000)), list[int]()
 
     def read_heartbeat() -> bool:
-        value = encode_presence("B", "r", len(consumers), 1)
+        """Return whether a heartbeat is read that is written for the second client."""
+        number = next(numbers)
+        behind.extend([number] if len(consumers) == 2 else [])
+        value = encode_presence("B", "r", number, 1)
         producer.produce(there.topics.presence, key="B", value=value)
         producer.flush(5)
-        return "B" in watch.claims or pause()
+        _, read = watch.presence._count.get("B", ("", 0))
+        return (bool(behind) and read >= behind[0]) or pause()
 
     try:
         eventually(read_heartbeat, "it is heard")
@@ -253,7 +287,7 @@ def test_a_heartbeat_with_an_impossible_time_harms_no_copy(
         headers = {ANNOUNCED: bytes(8)}
         topic = there.topics.presence
         producer.produce(topic, key="B", value=value, headers=headers, timestamp=stamp)
-        assert producer.flush(5) == 0
+        assert producer.flush(DEADLINE) == 0
         return number
 
     try:

@@ -201,9 +201,10 @@ class RemoteWatch:
         announced = header_of(headers, ANNOUNCED)
         admits = read_admission(header_of(headers, ADMITS))
         self.claims[seen.instance] = seen.claims
-        if announced is not None:  # the worker has not read its catalog yet
-            self.announced[seen.instance] = read_announcement(announced)
+        if announced is not None:  # otherwise, the worker has not read its catalog yet
+            # A forwarder's thread writes as soon as it finds the schemas, so they come last.
             self.admits[seen.instance] = admits
+            self.announced[seen.instance] = read_announcement(announced)
         self.presence.seen(seen.instance, seen.replica, seen.number, seen.period)
 
     def _log(self, error: KafkaError) -> None:
