@@ -114,6 +114,21 @@ def test_a_turn_of_all_partitions_ends_after_a_second(monkeypatch: pytest.Monkey
     assert [one.take_work(RETRY, 100).due for one in partitions] == [[], [], [KEY], [KEY]]
 
 
+def test_a_transaction_is_counted_when_its_work_is_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other threads wait for the count, and read what has been merged then."""
+    partitions, counts, unused = [restored(5, number) for number in range(2)], Committed(), Any
+    merged, merge = list[int](), Partition.merge
+
+    def note(owned: Partition, *given: Any, **named: Any) -> None:
+        merged.append(counts.transactions)
+        merge(owned, *given, **named)
+
+    monkeypatch.setattr(Partition, "merge", note)
+    works = [(one, one.take_work(RETRY, 100)) for one in partitions]
+    WorkCommitter("A", Commits(), Slow(), unused, counts).apply(works, 0.0, None)  # type: ignore[arg-type]
+    assert (merged, counts.transactions) == ([0, 0], 1)
+
+
 class WithoutBody(Slow):
     """Work of partition 1 that needs a body which its log has lost."""
 

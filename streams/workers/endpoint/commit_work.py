@@ -194,12 +194,12 @@ class WorkCommitter:
                 self._seek_back(one.owned)
             return False
         seconds = time.monotonic() - began
-        self._counts.transactions += 1
         for one in applied:
             one.owned.merge(one.tx, ends[one.owned.number], one.positions, parked=one.parked)
             one.owned.put_back(one.left)
             one.owned.allowance.learn(seconds, one.tx.planned, len(one.tx.machines))
             self._counts.add(one.tx, seconds)
+        self._counts.transactions += 1  # other threads then see the merged work and its counts
         return True
 
     def _seek_back(self, owned: Partition) -> None:
