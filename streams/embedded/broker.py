@@ -110,9 +110,9 @@ class Broker:
             try:
                 return self._launch(java, jars, options, cluster, timeout)
             except _TakenError:
-                if self.port or self._node is not None:
+                if self._node is not None or (self.port and not is_free(self.port)):
                     raise
-                # Another process took the port before Java had started.
+                # Another process took a port that was chosen here before Java had started.
                 return self._launch(java, jars, options, cluster, timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> bool:

@@ -18,6 +18,7 @@ from streams.embedded.process import command_line, wait_until
 from streams.embedded.state import DataDir
 from streams.errors import SurroundingsError, UsageError
 from tests.killable import RESTARTS_SOON
+from tests.ports import reserved
 from tests.running import DEADLINE, eventually
 from tests.workers.rig import pause
 
@@ -99,16 +100,20 @@ def test_a_taken_port_is_refused_before_anything_is_done(tmp_path: Path) -> None
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("is_given", [False, True], ids=["broker", "controller"])
 def test_a_free_port_that_somebody_takes_first_is_not_the_last_one(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_given: bool
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with socket.create_server(("127.0.0.1", 0)) as server, reserved(1) as (mine,):
         taken = server.getsockname()[1]
-        offered = [[taken, *free_ports(1)], free_ports(2)]
+        first = [*free_ports(1), taken] if is_given else [taken, *free_ports(1)]
+        offered = [first, free_ports(2)]
         monkeypatch.setattr("streams.embedded.broker.free_ports", lambda _: offered.pop(0))
-        with Broker(tmp_path) as broker:
+        with Broker(tmp_path, port=mine if is_given else 0) as broker:
             until_running(broker)
             assert not broker.bootstrap.endswith(f":{taken}")
+            assert broker.bootstrap.endswith(f":{mine}") is is_given
+        assert not offered
 
 
 def test_a_state_file_of_a_process_that_is_another_program_is_stale(tmp_path: Path) -> None:
