@@ -521,6 +521,20 @@ MUTANTS = (
         "workers/test_catalog.py client/test_queue_settings.py",
     ),
     KafkaMutant(
+        "repartition without what is being committed",
+        "live/admin/repartition.py",
+        "    for message in read_from(cluster, places, to_high=True):\n",
+        "    for message in read_from(cluster, places):\n",
+        "workers/test_repartition.py::test_what_is_being_committed_is_not_applied_yet_either",
+    ),
+    KafkaMutant(
+        "return from a publication before readers can read it",
+        "kafka/catalog.py",
+        "    _await_readable(cluster, state.next)\n",
+        "",
+        "workers/test_catalog.py::test_a_version_can_be_read_when_publish_returns",
+    ),
+    KafkaMutant(
         "end a wait for the catalog with a doubtful version",
         "workers/control/catalog_follower.py",
         "        if not self.is_doubtful:\n",
@@ -1521,6 +1535,23 @@ MUTANTS = (
         "    return {}\n",
         "kafka/test_replication.py",
         rule=1,
+    ),
+    KafkaMutant(
+        "know a neighbour's schemas before the topic that it reads",
+        _REMOTE,
+        "            self.admits[seen.instance] = admits\n"
+        "            self.announced[seen.instance] = read_announcement(announced)\n",
+        "            self.announced[seen.instance] = read_announcement(announced)\n"
+        "            self.admits[seen.instance] = admits\n",
+        "workers/test_remote_clusters.py::test_who_may_write_knows_into_which_topic",
+    ),
+    KafkaMutant(
+        "count a transaction before its work is merged",
+        _APPLYING,
+        "        seconds = time.monotonic() - began\n        for one in applied:\n",
+        "        seconds = time.monotonic() - began\n        self._counts.transactions += 1\n"
+        "        for one in applied:\n",
+        "workers/test_partition.py::test_a_transaction_is_counted_when_its_work_is_merged",
     ),
     KafkaMutant(
         "let an agent wait without its offsets",
