@@ -195,10 +195,14 @@ class System:
         return found
 
     def snapshot(self, topic: str) -> list[Description]:
-        """Return all committed records that a topic has now, described."""
+        """Return all committed records that a topic has now, described.
+
+        Waits for open transactions: Kafka writes the markers of a transaction one after the other,
+        so another topic may show it already.
+        """
         return [
             describe(raw_record(message), self.cluster.topics)
-            for message in read_all(self.cluster, topic)
+            for message in read_all(self.cluster, topic, to_high=True)
         ]
 
     def events(

@@ -162,10 +162,10 @@ class Stage:
 
         def read() -> bool:
             self._rig.check()
-            txq = self._rig.records(topics.txq(name))
+            txq = self._rig.records(topics.txq(name), stable=True)
             frames = [(m.key(), m.value(), headers_of(m)) for m in txq]
             copies = {copy_of(read_message(*f)) for f in frames if header_of(f[2], MESSAGE)}
-            out = self._rig.records(topics.out(name))
+            out = self._rig.records(topics.out(name), stable=True)
             return copies >= before.arrived(name) and worker.decided >= len(txq) + len(out)
 
         eventually(read, f"the copies at {name}")

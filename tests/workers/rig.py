@@ -313,9 +313,13 @@ class Rig:
 
     # --- looking and waiting ---------------------------------------------------------------------
 
-    def records(self, topic: str) -> list[Message]:
-        """Return all committed records of a topic."""
-        return list(read_all(self.cluster, topic))
+    def records(self, topic: str, *, stable: bool = False) -> list[Message]:
+        """Return all committed records of a topic.
+
+        Waits for open transactions: Kafka writes the markers of a transaction one after the other,
+        so another topic may show it already. With ``stable``, what is open is left out.
+        """
+        return list(read_all(self.cluster, topic, to_high=not stable))
 
     def until(
         self, topic: str, count: int, wanted: Callable[[Message], bool] = lambda _: True
