@@ -11,7 +11,6 @@ from typing import Any
 
 from streams.client import Client, Conversation
 from streams.embedded import Broker
-from streams.embedded.probe import free_ports
 from streams.errors import EventKind, Number
 from streams.kafka import read_catalog, read_notes
 from streams.live.admin.statements import live_topology
@@ -22,6 +21,7 @@ from streams.resources import topologies_dir
 from streams.topology import Topology, load, share_of
 from streams.workers import ForwarderWorker
 from tests.killable import RESTARTS_SOON
+from tests.ports import reserved
 from tests.running import System, running
 from tests.workers.wrong_clock import start_ahead
 
@@ -101,8 +101,9 @@ def estate(
 
     ``change`` is what the topology has that the shipped one has not.
     """
-    broker = Broker(data, port=free_ports(1)[0], beside=RESTARTS_SOON)
     with ExitStack() as stack:
+        [port] = stack.enter_context(reserved(1))  # the broker gets the same one when it restarts
+        broker = Broker(data, port=port, beside=RESTARTS_SOON)
         stack.callback(broker.stop)
         start_ahead(broker, ahead)
         shipped = change(load(topologies_dir() / "two_clusters", time.time()))

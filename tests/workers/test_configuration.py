@@ -96,6 +96,7 @@ def test_ex_56_one_request_for_the_dialogs_of_all_partitions(asking: Rig) -> Non
         (question,) = map(read, asking.until(queue, 1))
         assert question.header.type == MISSING_ROUTE
         assert parse_missing_route(question.body) == MissingRoute("TargetService")
+        eventually(lambda: requests(asking) or pause(), "the request is stored")
         ((home, open_),) = requests(asking).items()
         assert home == partition_of(request_owner("DatabaseA", "TargetService"), COUNT)
         assert home == partition_of(question.conversation, COUNT)
@@ -136,6 +137,7 @@ def test_ex_58_who_never_answers_is_never_asked_again(kafka: str, unique: str) -
         for dialog in (*dialogs, begin(client, at)):
             wanted = {"conversation": str(dialog.id), "error": 9770}
             system.events(141, lambda event, of=wanted: of.items() <= event.items(), count=3)
+        system.records(queue)
         assert [one["message"]["type"] for one in system.snapshot(queue)] == [MISSING_ROUTE]
 
 

@@ -47,7 +47,7 @@ def test_copies_and_dialogs_live_as_long_in_a_cluster_whose_clock_differs(
         control = both.buyer.workers[0].process._control
         assert control is not None
         eventually(
-            lambda: any(abs(s - AHEAD) < 5 for _, s in control.remote.differences()) or pause(),
+            lambda: any(abs(s - AHEAD) < 1 for _, s in control.remote.differences()) or pause(),
             "the difference is known",
         )
         with both.buyer.client() as client, both.seller.client() as other:

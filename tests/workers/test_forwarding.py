@@ -198,7 +198,7 @@ def test_a_next_hop_without_signs_of_life_is_unreachable_until_it_is_back(
     assert here.reachable("A")
     there.stop()
     two.controls.pop(("B",))
-    eventually(lambda: not here.reachable("B") or pause(), "one has gone silent", 10)
+    eventually(lambda: not here.reachable("B") or pause(), "one has gone silent")
     two.endpoint(limits=QUICK, control=here)
     two.forwarder("A", control=here)
     dialog = send(two, b"one")
@@ -206,6 +206,6 @@ def test_a_next_hop_without_signs_of_life_is_unreachable_until_it_is_back(
     assert (reported["instance"], reported["conversation"]) == ("A", str(dialog.id))
     assert two.records(two.topics.txq("B")) == []
     two.control("B")
-    eventually(lambda: here.reachable("B") or pause(), "it is back", 10)
+    eventually(lambda: here.reachable("B") or pause(), "it is back")
     [copy] = two.until(two.topics.txq("B"), 1)
     assert copy.value() == b"one"

@@ -17,7 +17,7 @@ from tests.workers.rig import Hook, Rig, eventually, pair, pause, rig
 from tests.workers.test_partitions import COUNT, one_of
 
 PATIENT = Limits(retries=(60_000,))
-_SOON = 10.0
+_SOON = 60.0
 """Seconds until a commit has arrived; if it waits for the callback's end, it never does."""
 
 

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import pytest
 
-from streams.embedded.probe import free_ports
 from streams.kafka import Cluster, Headers, KafkaError, Message, create, is_passing
 from streams.kafka.reader import read_all
 from streams.node.forwarder.holding import LEAST
@@ -19,6 +18,7 @@ from streams.wire.records import MESSAGE
 from streams.wire.specs import spec
 from streams.workers.forwarder.remote_producer import RemoteProducer
 from streams.workers.forwarder.remote_producers import RemoteCopy, RemoteProducers
+from tests.ports import reserved
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -27,9 +27,16 @@ SCHEMA = MESSAGE_CODEC.prefix
 
 
 @pytest.fixture
-def nowhere() -> Iterator[RemoteProducer[str]]:
+def away() -> Iterator[tuple[Cluster, Cluster]]:
+    """Return two clusters that are away."""
+    with reserved(2) as (one, other):
+        yield Cluster(f"127.0.0.1:{one}"), Cluster(f"127.0.0.1:{other}")
+
+
+@pytest.fixture
+def nowhere(away: tuple[Cluster, Cluster]) -> RemoteProducer[str]:
     """Return the way into a cluster that is away."""
-    yield RemoteProducer(Cluster(f"127.0.0.1:{free_ports(1)[0]}"), LIMIT)
+    return RemoteProducer(away[0], LIMIT)
 
 
 def take(producer: RemoteProducer[str], item: str, size: int, topic: str = "txq.B") -> bool:
@@ -59,11 +66,10 @@ def test_what_a_cluster_that_is_away_does_not_confirm_comes_back(
     assert (len(nowhere), nowhere.size) == (0, 0)
 
 
-def test_after_a_silence_another_client_tries() -> None:
+def test_after_a_silence_another_client_tries(away: tuple[Cluster, Cluster]) -> None:
     """The one may have forgotten where the cluster is; what it had under way comes back."""
     now = [100.0]
-    cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
-    producer: RemoteProducer[str] = RemoteProducer(cluster, LIMIT, lambda: now[0])
+    producer: RemoteProducer[str] = RemoteProducer(away[0], LIMIT, lambda: now[0])
     first = producer._producer
     assert take(producer, "one", 400)
     now[0] += 14
@@ -117,8 +123,8 @@ def test_an_error_that_ends_the_client_is_worth_another_attempt() -> None:
 class Elsewhere:
     """Other clusters of which the catalog has just changed the address."""
 
-    def __init__(self) -> None:
-        self.cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
 
     def cluster_of(self, _: str) -> Cluster:
         """Return where a neighbour is now."""
@@ -141,13 +147,15 @@ class Elsewhere:
         return 0
 
 
-def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() -> None:
+def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty(
+    away: tuple[Cluster, Cluster],
+) -> None:
     """Its client would try to connect, and tell of it, for as long as the worker lives."""
-    elsewhere = Elsewhere()
+    elsewhere = Elsewhere(away[0])
     producers = RemoteProducers(cast(Any, elsewhere), Topics())
     producers.limit(LIMIT)
     assert producers.take(remote_copy("one"), [(MESSAGE, SCHEMA)], 1)
-    elsewhere.cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
+    elsewhere.cluster = away[1]
     assert producers.take(remote_copy("two"), [(MESSAGE, SCHEMA)], 1)
     assert len(list(producers.in_flight())) == 2
     found: list[str] = []
@@ -161,9 +169,11 @@ def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() 
     assert [way.cluster for way in producers._all] == [elsewhere.cluster]
 
 
-def test_the_headers_of_the_source_count_while_its_copy_is_in_flight() -> None:
+def test_the_headers_of_the_source_count_while_its_copy_is_in_flight(
+    away: tuple[Cluster, Cluster],
+) -> None:
     """The copy has three of them, but the source is kept with all."""
-    producers = RemoteProducers(cast(Any, Elsewhere()), Topics())
+    producers = RemoteProducers(cast(Any, Elsewhere(away[0])), Topics())
     producers.limit(10_000)
     [large, other] = (remote_copy("one", [("any", bytes(8_000))]) for _ in range(2))
     assert producers.take(large, [(MESSAGE, SCHEMA)], 1)

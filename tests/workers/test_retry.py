@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,8 @@ from streams.wire.records import HOP, MESSAGE, header_of
 from tests.running import running
 from tests.workers.rig import QUICK, Rig, eventually, pair, pause
 
-PATIENT = Limits(retries=(60_000,))
+PATIENT = Limits(retries=(600_000,))
+"""A test that waits for a retry fails."""
 
 
 def send(two: Rig, *bodies: bytes) -> Conversation:
@@ -100,10 +100,8 @@ def test_a_dialog_without_a_route_goes_on_when_one_is_made(two: Rig, tmp_path: P
     sent = len(copies(two))
     deploy(two.cluster, with_route)
     queue = two.topics.queue("B", "DatabaseB", "TargetQueue")
-    changed = time.monotonic()
     assert [m.value() for m in two.until(queue, 2)] == [b"one", b"two"]
-    assert time.monotonic() - changed < 20, "it waited for its retry, which is due in a minute"
-    assert status(two, dialog) == 0
+    eventually(lambda: status(two, dialog) == 0, "the status is as if nothing had been")
     body, attempt = copies(two)[sent]
     assert body == b"one" and attempt, "the first message probes"
 

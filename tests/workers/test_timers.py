@@ -13,7 +13,9 @@ from streams.kafka import TopicPartition, deploy
 from streams.wire import decode_event, decode_journey
 from streams.wire.records import HOP, header_of
 from streams.wire.state_keys import StateKey
+from tests.running import DEADLINE
 from tests.workers.rig import QUICK, TO_B, Rig, pair
+from tests.workers.test_standby import Hurried
 
 PARKED = EventKind.MESSAGE_UNDELIVERABLE
 DIALOGS = 5
@@ -95,8 +97,12 @@ def test_a_parked_timer_is_tried_again_when_its_dialog_is_touched_or_the_catalog
 
 @pytest.mark.long
 def test_a_parked_timer_does_not_let_a_dialog_live_for_ever(two: Rig) -> None:
-    broken, *_ = one_broken(two, lose_body, lifetime=6)
-    two.endpoint(limits=QUICK)
+    lifetime = 600
+    broken, *_ = one_broken(two, lose_body, lifetime=lifetime)
+    control = two.controls["hurried",] = Hurried(two.cluster, ("A",), timeout=DEADLINE)
+    control.start()
+    two.endpoint(limits=QUICK, control=control)
     two.events(1, event=PARKED, conversation=str(broken.id))
+    control.ahead = lifetime * 1_000
     [over] = two.events(1, error=Number.LIFETIME_EXCEEDED, conversation=str(broken.id))
     assert over["event"] == EventKind.CONVERSATION

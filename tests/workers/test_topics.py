@@ -9,7 +9,7 @@ import pytest
 from streams.errors import SurroundingsError
 from streams.kafka import deploy
 from streams.workers import Plan, Process
-from tests.workers.rig import Rig, configure, pair
+from tests.workers.rig import Rig, configure, eventually, pair, pause
 
 
 def refusal(two: Rig, role: str = "endpoint") -> SurroundingsError:
@@ -60,5 +60,8 @@ def test_a_topic_that_is_not_there_is_not_made_by_workers(kafka: str, two: Rig) 
     cmd = two.topics.cmd("A")
     for future in admin.delete_topics([cmd]).values():
         future.result()
+    # Kafka answers before its broker knows of it
+    gone = lambda: cmd not in admin.list_topics(timeout=30).topics  # noqa: E731
+    eventually(lambda: gone() or pause(), "it is deleted")
     assert refusal(two).message.startswith(f"Topic {cmd} does not exist")
     assert cmd not in admin.list_topics(timeout=30).topics

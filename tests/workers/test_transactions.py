@@ -120,7 +120,7 @@ def test_a_transaction_that_kafka_has_timed_out_halves_the_next(
     unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Kafka fences its producer, so the worker restarts its loop; its partitions keep the limit."""
-    monkeypatch.setattr("streams.kafka.cluster.TRANSACTION_TIMEOUT_MS", 2_000)
+    monkeypatch.setattr("streams.kafka.cluster.TRANSACTION_TIMEOUT_MS", 5_000)
     monkeypatch.setattr(slot, "_ONCE_IN", 0.0)
     with (
         Broker(tmp_path / "kafka", beside=TIMES_OUT_SOON) as broker,
