@@ -16,6 +16,7 @@ from typing import Any
 from streams.agents import Dialog, HoplineApp, Received, hopline_app
 from streams.client import Client, Conversation
 from streams.kafka import deploy, topic_id
+from streams.kafka.listing import topic_names
 from streams.topology import Topology, load
 from tests.running import DEADLINE, System, eventually
 
@@ -72,7 +73,7 @@ def make_anew(system: System, topic: str, meanwhile: Callable[[], None] = lambda
     system.stop()
     before = topic_id(cluster, topic)
     admin.delete_topics([topic])[topic].result()
-    eventually(lambda: topic not in admin.list_topics(timeout=5).topics, "it is gone")
+    eventually(lambda: topic not in topic_names(cluster, DEADLINE), "it is gone")
     meanwhile()
     deploy(cluster, system.topology)
     assert topic_id(cluster, topic) != before
@@ -149,7 +150,7 @@ def worker(system: System, folder: Path, *more: str, **environment: str) -> Iter
         try:
             yield
             child.terminate()
-            assert child.wait(60) == 0
+            assert child.wait(DEADLINE) == 0
         finally:
             print((folder / "agents.log").read_text())
             child.kill()

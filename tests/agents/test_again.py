@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.errors import SurroundingsError
+from streams.errors import Number, SurroundingsError
 from streams.kafka import Cluster, TopicPartition, closed, read_notes_of
 from tests.agents.rig import (
     AT_B,
@@ -53,7 +53,9 @@ def test_what_is_read_again_is_said_without_effect(system: System) -> None:
             client.send(dialog, b"last", type="//shop/Order")
             assert answers(system, 11) == [*ANSWERS, "last!"]
     assert seen == [*BODIES, *BODIES, b"last"]
-    refused = [e for e in system.snapshot(system.cluster.topics.event) if e["event"].get("error")]
+    events = [e["event"] for e in system.snapshot(system.cluster.topics.event)]
+    # a slow machine may send a copy again, which the target drops
+    refused = [e for e in events if e.get("error") not in (None, 0, Number.DUPLICATE)]
     assert refused == []
 
 

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.agents.rig import answers, order, shop
 from tests.agents.test_page import BIN, faust
+from tests.ports import reserved
 from tests.running import System, eventually, running
 from tests.workers.rig import pause
 
@@ -66,17 +66,13 @@ def system(kafka: str, unique: str, tmp_path: Path) -> Iterator[System]:
         yield made
 
 
-def free_port() -> int:
-    with closing(socket.socket()) as made:
-        made.bind(("127.0.0.1", 0))
-        port: int = made.getsockname()[1]
-        return port
-
-
 @pytest.mark.long
 def test_a_page_shows_a_table_beside_an_ordinary_agent(system: System, tmp_path: Path) -> None:
-    port = free_port()
-    with system.client() as client, faust(system, tmp_path, "ledger", "--web-port", str(port)):
+    with (
+        reserved(1) as (port,),
+        system.client() as client,
+        faust(system, tmp_path, "ledger", "--web-port", str(port)),
+    ):
         dialog = order(client, b"one", b"two")
         assert len(answers(system, 2)) == 2
 

@@ -16,7 +16,7 @@ import pytest
 from streams.kafka import read_live
 from streams.topology import load
 from tests.agents.rig import ACCEPTED, SHOP, answers, order
-from tests.running import System, running
+from tests.running import DEADLINE, System, running
 
 PAGE = Path(__file__).parents[2] / "docs" / "writing_a_service.md"
 BIN = Path(sys.executable).parent
@@ -51,7 +51,7 @@ def faust(system: System, folder: Path, module: str, *options: str) -> Iterator[
         try:
             yield around
             child.terminate()
-            assert child.wait(60) == 0
+            assert child.wait(DEADLINE) == 0
         except BaseException:
             print((folder / "log").read_text()[:10_000])  # pytest shows it with the failure
             raise
@@ -69,7 +69,9 @@ def test_ten_lines_answer(kafka: str, unique: str, tmp_path: Path) -> None:
         shop_of(kafka, unique, tmp_path, topology) as system,
         faust(system, tmp_path, "orders") as around,
     ):
-        answers_of = shell.replace("--group shop", "--group shop --limit 2 --timeout 60")
+        answers_of = shell.replace(
+            "--group shop", f"--group shop --limit 2 --timeout {DEADLINE:.0f}"
+        )
         done = subprocess.run(
             ["bash", "-e", "-c", answers_of],
             env=around, cwd=tmp_path, capture_output=True, text=True, check=False,

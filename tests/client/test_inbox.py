@@ -19,6 +19,8 @@ from streams.outbox import table as outbox_module
 from streams.outbox.inbox import INBOX
 from streams.outbox.table import OutboxTable
 from streams.protocol import Flag, Header, Journey, Message, Parties
+from tests.running import DEADLINE, eventually
+from tests.workers.rig import pause
 
 HERE = Conversation("ServerB", "DatabaseB", uuid.UUID(int=1), is_initiator=False)
 
@@ -111,7 +113,7 @@ def test_two_that_deal_with_a_message_at_once_wait_for_each_other(postgres: str)
             _until_somebody_waits(engine)
             assert not answers
             first.rollback()
-        second.join(30)
+        second.join(DEADLINE)
         assert answers == [True]
     finally:
         METADATA.drop_all(engine)
@@ -120,9 +122,12 @@ def test_two_that_deal_with_a_message_at_once_wait_for_each_other(postgres: str)
 
 def _until_somebody_waits(engine: Engine) -> None:
     waiting = sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")
-    with engine.connect() as connection:
-        while not connection.execute(waiting).scalar():
-            connection.rollback()
+
+    def somebody_waits() -> bool:
+        with engine.connect() as connection:
+            return bool(connection.execute(waiting).scalar()) or pause()
+
+    eventually(somebody_waits, "the second one waits")
 
 
 # --- the outbox, as both databases have it -------------------------------------------------------

@@ -89,7 +89,7 @@ def test_log_lines_of_the_client_are_no_statements(kafka: str, unique: str) -> N
     eventually(lambda: len(client._producer) > 2 or pause(), "two log lines that nobody has read")
     client._look()
     with pytest.raises(SurroundingsError, match="^1 statement is " + LOST.format(kafka)):
-        client.flush()
+        client.flush(DEADLINE)
 
 
 @pytest.mark.usefixtures("_checked_soon")
@@ -99,7 +99,7 @@ def test_a_search_that_ends_after_another_one_keeps_the_count(kafka: str, unique
     client._look()
     client._look()
     with pytest.raises(SurroundingsError, match="^1 statement is " + LOST.format(kafka)):
-        client.flush()
+        client.flush(DEADLINE)
 
 
 @pytest.mark.usefixtures("_checked_soon")

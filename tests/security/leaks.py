@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.monitor.records import SHORT_RUN
 from tests.security.secured import SCRAM, Secured, password_of
 
-PATIENCE = 180
+PATIENCE = 600
 _SECRET = password_of("").split("-")[0]
 """How every password begins."""
 

@@ -23,11 +23,11 @@ from confluent_kafka.admin import (
 )
 
 from streams.embedded import Beside, Broker
-from streams.embedded.probe import free_ports
-from streams.kafka import Cluster
+from streams.kafka import Cluster, KafkaException
 from streams.kafka.acls import binding_of, create_acls, set_passwords
 from streams.wire import Topics
 from streams.wire.acl import Granted, Operation, Role
+from tests.ports import reserved
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -118,17 +118,30 @@ class Secured:
         return Cluster(self.sasl, Topics(prefix), self.properties(user))
 
     def add_users(self, users: Iterable[str]) -> None:
-        """Let users log in with their passwords."""
+        """Let users log in with their passwords; returns when the broker lets them in."""
+        users = tuple(users)
         set_passwords(self.admin(""), {user: password_of(user) for user in users})
+        # Kafka answers before its broker knows the last one, which is refused until then.
+        eventually(lambda: self._lets_in(users[-1]), f"{users[-1]} can log in")
+
+    def _lets_in(self, user: str) -> bool:
+        try:
+            self.as_user(user, "").admin().list_topics("unknown", timeout=5)
+        except KafkaException:
+            return False
+        return True
 
     def grant(self, roles: Iterable[Role]) -> None:
-        """Let roles do what they may."""
-        roles = tuple(roles)
-        create_acls(self.admin(""), [(f"User:{r.name}", g) for r in roles for g in r.grants])
+        """Let roles do what they may; returns when the broker goes by it."""
+        wanted = [(f"User:{r.name}", g) for r in roles for g in r.grants]
+        create_acls(self.admin(""), wanted)
+        user, grant = wanted[-1]
+        one, admin = _filter(user, grant, grant.operations[-1]), self.admin("").admin()
+        eventually(lambda: admin.describe_acls(one).result() or pause(), "it is granted")
 
     def take(self, user: str, grant: Granted, operation: Operation) -> None:
         """Take one operation from a user; returns when the broker goes by it."""
-        one = _filter(user, grant, operation)
+        one = _filter(f"User:{user}", grant, operation)
         admin = self.admin("").admin()
         [future] = admin.delete_acls([one]).values()
         assert len(future.result()) == 1
@@ -137,7 +150,7 @@ class Secured:
     def give_back(self, user: str, grant: Granted, operation: Operation) -> None:
         """Give it back; returns when the broker goes by it."""
         create_acls(self.admin(""), [(f"User:{user}", replace(grant, operations=(operation,)))])
-        one, admin = _filter(user, grant, operation), self.admin("").admin()
+        one, admin = _filter(f"User:{user}", grant, operation), self.admin("").admin()
         eventually(lambda: admin.describe_acls(one).result() or pause(), "it is given back")
 
     def revoke_all(self) -> None:
@@ -151,8 +164,8 @@ class Secured:
             future.result()
 
 
-def _filter(user: str, grant: Granted, operation: Operation) -> AclBindingFilter:
-    binding = binding_of(f"User:{user}", grant, operation)
+def _filter(principal: str, grant: Granted, operation: Operation) -> AclBindingFilter:
+    binding = binding_of(principal, grant, operation)
     fields = ("restype", "name", "resource_pattern_type", "principal", "host", "operation",
               "permission_type")  # fmt: skip
     return AclBindingFilter(*(getattr(binding, field) for field in fields))
@@ -161,10 +174,15 @@ def _filter(user: str, grant: Granted, operation: Operation) -> AclBindingFilter
 @contextmanager
 def secured_broker(folder: Path, *clients: str) -> Iterator[Secured]:
     """Run one; ``clients`` get certificates."""
+    with reserved(2) as ports:
+        yield from _on(ports, folder, clients)
+
+
+def _on(ports: list[int], folder: Path, clients: tuple[str, ...]) -> Iterator[Secured]:
     certificates = folder / "tls"
     made = [ROOT / "deploy/tls/make.sh", certificates, "broker=localhost,127.0.0.1", *clients]
     subprocess.run(made, check=True)
-    sasl, tls = free_ports(2)
+    sasl, tls = ports
     beside = Beside(
         {"SASL_SSL": sasl, "SSL": tls},
         {

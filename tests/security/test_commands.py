@@ -153,7 +153,7 @@ def test_a_worker_that_may_not_is_told_and_tells_no_password(
     system: Guarded, tmp_path: Path
 ) -> None:
     """With everything that librdkafka has to say."""
-    words = ("worker", "endpoint", "--instance", "ServerA", "--timeout", "5", "--verbose")
+    words = ("worker", "endpoint", "--instance", "ServerA", "--timeout", "60", "--verbose")
     refused = as_user(system, "monitor", tmp_path, *words, "--kafka", "debug=all")
     assert refused.code == 3
     assert "hopline acl" in refused.stderr
@@ -165,7 +165,7 @@ def test_a_wrong_password_is_told_and_which_one_it_was_is_not(
 ) -> None:
     variables = environment(system.secured, "verify", system.prefix, tmp_path)
     Path(variables["HOPLINE_KAFKA_SASL_PASSWORD_FILE"]).write_text("geheim-verkehrt")
-    done = run(tmp_path, variables, "query", "sys.routes", "--timeout", "5")
+    done = run(tmp_path, variables, "query", "sys.routes", "--timeout", "10")
     done.demand_silence()
     assert done.code == 3
     assert "Authentication failed" in done.stderr

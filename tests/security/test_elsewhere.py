@@ -133,7 +133,7 @@ def test_a_wrong_password_is_told_without_it(bare: Bare) -> None:
     properties = {**bare.secured.properties("verify"), "sasl.password": "verkehrt"}
     cluster = Cluster(bare.secured.sasl, bare.topics, properties)
     with pytest.raises(Exception, match="Authentication failed") as refused:
-        cluster.wait(5.0, lambda _: None)
+        cluster.wait(10.0, lambda _: None)
     assert "verkehrt" not in str(refused.value)
 
 
