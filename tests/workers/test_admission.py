@@ -8,11 +8,13 @@ import pytest
 
 from streams.kafka import Headers, Message, headers_of
 from streams.protocol import Journey, Limits
+from streams.routing import Origin
 from streams.times import LATEST
 from streams.wire import MalformedError, decode_journey, encode_journey
-from streams.wire.records import HOP, ROUTE, header_of
+from streams.wire.records import HOP, MESSAGE, ROUTE, header_of
 from streams.workers.forwarder.admission import admission
 from streams.workers.forwarder.processor import Processor
+from streams.workers.forwarder.read_record import read_record
 
 NOW = 1_790_000_000_000
 LIMITS = Limits()
@@ -54,6 +56,16 @@ def test_each_of_several_headers_is_limited() -> None:
     message = Message(headers=[(HOP, raw), (HOP, None), (HOP, raw)])
     found = [raw and decode_journey(raw).expires_at for _, raw in admission(lambda: NOW)(message)]
     assert found == [UNTIL, None, UNTIL]
+
+
+@pytest.mark.parametrize("name", ["", "sb-Hop", "sb-hop2", ROUTE])
+def test_a_hop_under_another_name_does_not_evade_the_limits(name: str) -> None:
+    """A forwarder reads the hop of a usual message from its place."""
+    raw = encode_journey(LONG)
+    message = Message(key=b"key", headers=[(ROUTE, b"route"), (MESSAGE, b""), (name, raw)])
+    assert read_record(message, headers_of(message), Origin.OUTSIDE).hop == raw
+    with pytest.raises(MalformedError, match="without sb-hop"):
+        admission(lambda: NOW)(message)
 
 
 def test_an_invalid_journey_is_malformed() -> None:
