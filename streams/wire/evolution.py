@@ -209,6 +209,10 @@ def read_admission(raw: bytes | None) -> frozenset[str]:
         raise MalformedError(f"{ADMITS}: no JSON") from error
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise MalformedError(f"{ADMITS}: not a list of names")
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError as error:
+        raise MalformedError(f"{ADMITS}: half of a surrogate pair") from error
     return frozenset(names)
 
 

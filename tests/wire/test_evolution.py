@@ -108,7 +108,10 @@ def test_a_gateway_says_which_clusters_it_reads_topics_of() -> None:
     assert read_admission(None) == frozenset(), "an older version says nothing"
 
 
-@pytest.mark.parametrize("raw", [b"", b"\xff", b"{}", b"1", b"[1]", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"\xff", b"{}", b"1", b"[1]", b"[" * 100_000, rb'["\ud800"]', rb'["\ud83d", "\ude00"]'],
+)
 def test_rubbish_about_clusters_is_malformed(raw: bytes) -> None:
     with pytest.raises(MalformedError):
         read_admission(raw)
