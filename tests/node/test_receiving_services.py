@@ -28,6 +28,9 @@ SEQUENCE = (
     '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="a"><xs:complexType>'
     '<xs:sequence><xs:element name="b"/></xs:sequence></xs:complexType></xs:element></xs:schema>'
 )
+OPEN = '<xs:element name="a"><xs:complexType><xs:sequence>'
+CLOSE = "</xs:sequence></xs:complexType></xs:element>"
+DEEP = WHEN.replace("</xs:schema>", f"{OPEN * 200}{CLOSE * 200}</xs:schema>")
 MANY_ATTRIBUTES = b" ".join(b"a%d=''" % n for n in range(20_000))
 SCHEMA = """
 <xsd:schema xmlns:xsd="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:order">
@@ -164,6 +167,7 @@ def test_a_target_refuses_what_no_sender_may_send() -> None:
         (Validation.VALID_XML, SCHEMA, b"<a", False),
         (Validation.VALID_XML, "<?xml version='1.0'?>" + SCHEMA + SECOND, b"<note/>", True),
         (Validation.VALID_XML, "no schema", b"<a/>", False),
+        (Validation.VALID_XML, DEEP, b"<when>2026-11-26T09:00:00</when>", False),
         (Validation.VALID_XML, None, b"<a/>", False),
         (Validation.VALID_XML, WHEN, b"<when>2026-11-26T09:00:00</when>", True),
         (Validation.VALID_XML, WHEN, b"<when>%d-11-26T09:00:00</when>" % 10**30, False),
