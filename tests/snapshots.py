@@ -263,14 +263,15 @@ def write_csv(folder: Path, found: Mapping[str, Document], delimiter: str = ",")
     for name, document_ in found.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
         for view in VIEWS:
-            rows = _flat(document_, view)
+            rows = flat(document_, view)
             if rows is not None:
                 text = csv_text(view, rows, delimiter)
                 (folder / name / f"{view}.csv").write_text(text, encoding="utf-8-sig")
     return folder
 
 
-def _flat(document_: Document, view: str) -> Rows | None:
+def flat(document_: Document, view: str) -> Rows | None:
+    """Return the rows of a view from all parts of a document."""
     if VIEWS[view].scope is Scope.INSTANCE:
         return document_.get(view)
     parts = [d for d in document_["in_database"] if view in d]

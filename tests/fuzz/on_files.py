@@ -8,11 +8,9 @@ import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from click.testing import CliRunner
 
-from streams.analysis.diagnose import diagnose, diagnoses_text
 from streams.capture import (
     CaptureOrigin,
     CaptureReader,
@@ -39,7 +37,6 @@ from streams.services.data_dependent import read_error
 from streams.services.finders import find_by_jmespath, find_by_xpath, find_in_avro
 from streams.settings import read_settings
 from streams.topology import Topology
-from streams.topology.snapshot import load_snapshot
 from streams.topology.yaml_file.directory import load_offers
 from streams.topology.yaml_file.suppressions import load_suppressions
 from streams.wire import Topics
@@ -61,7 +58,6 @@ from tests.fuzz.target import (
     globbed,
 )
 from tests.fuzz.yaml_files import try_scenario, try_topology
-from tests.snapshots import NOW, csv_text, documents, endpoint, message, part
 from tests.topology.build import shipped
 from tests.wire.test_compatibility import examples
 
@@ -103,33 +99,6 @@ def _around(data: bytes) -> None:
 def _around_seeds() -> list[bytes]:
     rows = "- {code: TA-12, subject: 'A/*', reason: known, until: 2031-01-31}\n- {code: X}\n"
     return [rows.encode(), (ROOT / "topologies/dynamic_routing/directory.yaml").read_bytes()]
-
-
-def _snapshot(name: str) -> Attempt:
-    def read(data: bytes) -> None:
-        path = file_of(f"{name}-{'snapshot'}/{name}", data)
-        found = diagnose(load_snapshot(path.parent), NOW)
-        diagnoses_text(found).encode()
-        json.dumps(found.to_json(), ensure_ascii=False).encode()
-
-    return documented_or(read)
-
-
-@cache
-def _document() -> dict[str, Any]:
-    found = documents(shipped("two_brokers"))["ServerA"]
-    inside = part(found, "DatabaseA")
-    inside["transmission_queue"] = [message("d", "TargetService", "x")]
-    inside["conversation_endpoints"] = [endpoint("d")]
-    return found
-
-
-def _csvs(view: str) -> Callable[[], list[bytes]]:
-    rows = [message("d", "TargetService", "x"), message("e", "Nobody", "y")]
-    ends = [endpoint("d"), endpoint("e", "DI")]
-    made = {"transmission_queue": rows, "conversation_endpoints": ends}[view]
-    named = [{"database_name": "DatabaseA", **row} for row in made]
-    return lambda: [csv_text(view, named, d).encode("utf-8-sig") for d in ",;\t"]
 
 
 def _captures() -> list[bytes]:
@@ -334,11 +303,6 @@ TARGETS: Mapping[str, Target] = {
     ),
     "other_yaml": Target(_around_seeds, _around),
     "hopline_toml": Target(_toml_seeds, documented_or(_settings)),
-    "snapshot_json": Target(lambda: [json.dumps(_document()).encode()], _snapshot("A.json")),
-    "snapshot_csv": Target(_csvs("transmission_queue"), _snapshot("transmission_queue.csv")),
-    "snapshot_endpoints": Target(
-        _csvs("conversation_endpoints"), _snapshot("conversation_endpoints.csv")
-    ),
     "capture": Target(_captures, _capture),
     "capture_manifest": Target(_manifest_seeds, documented_or(_manifest)),
     "up_folder": Target(_up_seeds, _up_folder),

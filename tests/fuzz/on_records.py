@@ -21,7 +21,13 @@ from streams.wire.catalog_objects import decode_catalog_object, encode_catalog_o
 from streams.wire.commands import decode_cause, decode_command, decode_result, encode_command
 from streams.wire.describe import RawRecord, describe
 from streams.wire.events import decode_event, encode_event
-from streams.wire.evolution import read_announcement, unannounced
+from streams.wire.evolution import (
+    admission,
+    clusters_that_fit,
+    read_admission,
+    read_announcement,
+    unannounced,
+)
 from streams.wire.frame_headers import (
     decode_header,
     decode_journey,
@@ -99,6 +105,18 @@ def _command(data: bytes) -> None:
     found = decode_command(data, ID, b"body", 1)
     encode_command(found)
     json.dumps(found._asdict(), default=str).encode("utf-8", "surrogatepass")
+
+
+def _admission(data: bytes) -> None:
+    """The clusters that a gateway names; those that a heartbeat has room for are read again."""
+    names = read_admission(data)
+    json.dumps(sorted(names), ensure_ascii=False).encode()
+    fitting = clusters_that_fit(names)
+    assert read_admission(admission(fitting)) == frozenset(fitting)
+
+
+def _admissions() -> list[bytes]:
+    return [admission(names) for names in ((), ("seller",), ("buyer", "Käufer", 'a "b"'))]
 
 
 _READER = HeartbeatReader()
@@ -190,7 +208,15 @@ def records() -> list[bytes]:
         ("dialog.A", about.encode(), made["Dialog"], []),
         ("dialog.A", about._replace(chunk=3).encode(), made["Chunk"], []),
         ("dialog.A", b"positions", made["Positions"], []),
-        ("presence", b"I", made["Presence"], [("sb-schemas", made["Presence"][2:10])]),
+        (
+            "presence",
+            b"I",
+            made["Presence"],
+            [
+                ("sb-schemas", made["Presence"][2:10]),
+                ("sb-ingress", admission(("seller", "buyer"))),
+            ],
+        ),
         ("catalog", b"A//instance/A", made["CatalogObject"], []),
         ("metric", b"k", made["Metric"], []),
         ("reading.A", b"t/1/readers", made["Reading"], []),
@@ -249,6 +275,7 @@ TARGETS: Mapping[str, Target] = {
     "result": Target(_values("Result"), malformed_or(decode_result)),
     "event": Target(_values("Event"), malformed_or(lambda d: encode_event(decode_event(d)))),
     "presence": Target(_values("Presence"), malformed_or(_presence)),
+    "ingress_header": Target(_admissions, malformed_or(_admission)),
     "catalog_object": Target(_values("CatalogObject"), malformed_or(_catalog_object)),
     "dialog": Target(_values("Dialog"), malformed_or(_dialog)),
     "chunk": Target(_values("Chunk"), malformed_or(decode_chunk)),
