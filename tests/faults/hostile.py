@@ -83,6 +83,8 @@ _BODIES_OF_OBJECTS = (
 _BOMB_ONCE_IN = 400
 BOMBS = (2_000_000, 20_000_000)
 """Number of zero bytes, which compress to a few kilobytes; Kafka's limit applies to these."""
+_UNCOMPRESSED_BOMBS = (900_000, *BOMBS)
+"""The same for `presence`, which Kafka stores uncompressed: it takes only the first of them."""
 _NOT_HERE = frozenset({"dialog"})
 """The state of endpoint workers: an unreadable record there stops its partition on purpose."""
 
@@ -163,7 +165,7 @@ class Hostile:
     def _record(self, topic: str) -> Raw | None:
         kind = self._kind_of[topic]
         if kind == "catalog":
-            return self._catalog_record()
+            return self._catalog_record(topic)
         seen = tuple(self._seen[self._models.get(topic, topic)])
         try:
             if seen and self._chance.once_in(2):
@@ -172,10 +174,17 @@ class Hostile:
                 record = self._made(kind)
         except (HoplineError, MalformedError, ValueError, OverflowError, AssertionError):
             return None  # even our own encoders reject it
-        if kind != "presence" and self._chance.once_in(_BOMB_ONCE_IN):
-            return record[0], bytes(self._chance.pick(BOMBS)), record[2]
-        for _ in range(self._chance.below(3)):
-            record = self._changed(topic, record)
+        return self._harmful(topic, record)
+
+    def _harmful(self, topic: str, record: Raw) -> Raw:
+        """Return the record with a bomb for its value, or changed in up to two places."""
+        kind = self._kind_of[topic]
+        if self._chance.once_in(_BOMB_ONCE_IN):
+            sizes = _UNCOMPRESSED_BOMBS if kind == "presence" else BOMBS
+            record = record[0], bytes(self._chance.pick(sizes)), record[2]
+        else:
+            for _ in range(self._chance.below(3)):
+                record = self._changed(topic, record)
         if record[0] is None and kind in _COMPACTED:  # Kafka accepts no record without a key
             return str(self._chance.pick(self._own)).encode(), *record[1:]
         return record
@@ -203,8 +212,12 @@ class Hostile:
 
     # --- state and reports -----------------------------------------------------------------------
 
-    def _catalog_record(self) -> Raw:
-        """Return an invalid object, or a version with a matching or a wrong hash."""
+    def _catalog_record(self, topic: str) -> Raw:
+        """Return an invalid object, or a version with a matching or a wrong hash.
+
+        Only the object within a real database and the version after it are written as they are;
+        keys, values and headers of all others are changed as on other topics.
+        """
         if self._publishes:
             return self._publishes.popleft()
         pick, number = self._chance.pick, self._number()
@@ -218,15 +231,26 @@ class Hostile:
                 key, value = VERSION_KEY, encode_catalog_object(number, pick(_NO_VERSIONS))
             case _:
                 key, value = pick(_OBJECTS), encode_catalog_object(number, pick(_BODIES_OF_OBJECTS))
-                value = self._bent(value, 0) if self._chance.once_in(4) else value
-        self._note_object(key, value)
+        record: Raw = (key.encode(), value, [])
+        if key != _IN_REAL:
+            record = self._harmful(topic, self._with_headers(record))
+        self._note_object(record)
         if key == _IN_REAL:
             said = json.dumps({"number": number, "hash": hash_of(self._objects), "objects": 1})
             self._publishes.append((VERSION_KEY.encode(), encode_catalog_object(number, said), []))
-        return key.encode(), value, []
+        return record
 
-    def _note_object(self, key: str, value: bytes | None) -> None:
+    def _with_headers(self, record: Raw) -> Raw:
+        """Return the record, sometimes under another key, and with headers of other topics."""
+        key, value, _ = record
+        if key is not None and self._chance.once_in(6):
+            bent = self._bent(key, 0)
+            key = key if _text(bent) in self._objects else bent or b"x"
+        return key, value, list(self._junk()[2]) if self._coin() else []
+
+    def _note_object(self, record: Raw) -> None:
         """Read the catalog like its readers, which is the only way to compute a matching hash."""
+        key, value = _text(record[0] or b""), record[1]
         if value is None:
             self._objects.pop(key, None)
         elif key != VERSION_KEY:
@@ -402,3 +426,8 @@ class Hostile:
         when = {"past": now() - 3 * 86_400_000, "soon": now() + 600_000}.get(str(at), at)
         anywhere = self._chance.below(2) if self._chance.once_in(4) else -1
         return Written(topic, *record, timestamp=int(when or 0), partition=anywhere)
+
+
+def _text(key: bytes) -> str:
+    """Return a key of the catalog as its readers do."""
+    return key.decode("utf-8", "replace")

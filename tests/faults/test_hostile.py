@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
+from streams.kafka import Cluster, Message, deploy, read_catalog
+from streams.kafka.catalog import VERSION_KEY
+from streams.resources import topologies_dir
+from streams.topology import load
+from streams.wire import Topics
 from streams.wire.specs import KINDS
-from tests.faults.hostile import kinds
+from tests.faults.hostile import BOMBS, Hostile, kinds, topics_of
+from tests.faults.junk import Written
 from tests.faults.load import Load
 from tests.faults.run import run
 from tests.faults.scenarios import EVERYBODY, SCENARIOS
+
+VERSION = VERSION_KEY.encode()
 
 
 @pytest.mark.long
@@ -35,3 +46,44 @@ def test_hostile_writers_in_every_topic_harm_nobody_else(tmp_path: Path) -> None
 
 def test_every_kind_of_topic_that_a_role_may_write_is_written() -> None:
     assert set(kinds()) == set(KINDS) - {"dialog"}
+
+
+@pytest.fixture
+def cluster(kafka: str, unique: str) -> Cluster:
+    """Return a cluster with the catalog and the topics of two brokers."""
+    found = Cluster(kafka, Topics(unique))
+    deploy(found, load(topologies_dir() / "two_brokers", 0.0))
+    return found
+
+
+def drawn(cluster: Cluster, kind: str) -> Iterator[Written]:
+    """Yield the first hostile records for the topic of a kind."""
+    return islice(Hostile(cluster, topics_of(cluster, (kind,), (), ()), 5), 3_000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"), [("catalog", {*BOMBS}), ("presence", {900_000, *BOMBS}), ("event", {*BOMBS})]
+)
+def test_bombs_are_among_the_records(cluster: Cluster, kind: str, sizes: set[int]) -> None:
+    assert sizes <= {len(each.value or b"") for each in drawn(cluster, kind)}
+
+
+def test_keys_and_headers_of_the_catalog_are_changed(cluster: Cluster) -> None:
+    real = {key.encode() for key in read_catalog(cluster).objects}
+    records = [each for each in drawn(cluster, "catalog") if len(each.value or b"") < min(BOMBS)]
+    keys = Counter(each.key for each in records)
+    assert not real & set(keys), "a record of a real object would be another catalog"
+    assert sum(count == 1 for count in keys.values()) > 100
+    assert any(key.endswith(b"\xff") for key in keys if key is not None)
+    assert sum(bool(each.headers) for each in records) > 500
+    assert max(len(name) for each in records for name, _ in each.headers) == 30_000
+
+
+def test_no_version_of_the_catalog_can_be_used(cluster: Cluster) -> None:
+    """Some have the hash of what a reader has read, whatever keys and values that was."""
+    state, fitting = read_catalog(cluster), 0
+    for each in drawn(cluster, "catalog"):
+        state.refused = "nothing"
+        assert not state.read(Message(key=each.key, value=each.value, offset=1))
+        fitting += each.key == VERSION and not state.refused
+    assert fitting > 100
