@@ -1872,4 +1872,11 @@ MUTANTS = (
         "_short_parties",
         "wire/test_bounds.py::test_of_what_is_large_nothing_is_remembered_when_it_is_read",
     ),
+    KafkaMutant(
+        "read a hop from its place under any name",
+        "workers/forwarder/read_record.py",
+        "        and headers[2][0] == HOP\n",
+        "",
+        "workers/test_admission.py::test_a_hop_under_another_name_does_not_evade_the_limits",
+    ),
 )

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from streams.kafka import Headers, Message, headers_of
 from streams.protocol import Limits
-from streams.wire import MalformedError
 from streams.wire.hop import limited
-from streams.wire.records import HOP, MESSAGE
+from streams.wire.records import HOP
 
 _LIMITS = Limits()
 
@@ -24,9 +23,6 @@ def admission(now: Callable[[], int]) -> Callable[[Message], Headers]:
 
     def admitted(message: Message) -> Headers:
         found, until = headers_of(message), now() + _LIMITS.time_to_live
-        # The hop of a usual frame is read from its place, whatever its name is (read_record.py).
-        if len(found) == 3 and found[1][0] == MESSAGE and found[2][0] != HOP:
-            raise MalformedError("a frame without sb-hop")
         headers: Headers = [
             (name, limited(raw, _LIMITS.hops, until) if name == HOP and raw is not None else raw)
             for name, raw in found

@@ -18,7 +18,12 @@ def read_record(
     Raises MalformedError if the key or one of the two mandatory headers is missing.
     """
     key = message.key()
-    if len(headers) == 3 and headers[1][0] == MESSAGE:
+    if (
+        len(headers) == 3
+        and headers[0][0] == ROUTE
+        and headers[1][0] == MESSAGE
+        and headers[2][0] == HOP
+    ):
         route, body, hop = headers[0][1], headers[1][1], headers[2][1]
     else:
         route, body, hop = (header_of(headers, n) for n in (ROUTE, MESSAGE, HOP))
