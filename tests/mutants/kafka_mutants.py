@@ -1879,4 +1879,11 @@ MUTANTS = (
         "",
         "workers/test_admission.py::test_a_hop_under_another_name_does_not_evade_the_limits",
     ),
+    KafkaMutant(
+        "forward a hop at once under any name",
+        "workers/forwarder/fast_path.py",
+        "first != ROUTE or last != HOP",
+        "first != ROUTE",
+        "workers/test_fast_path.py::test_what_looks_otherwise_takes_the_long_way",
+    ),
 )

@@ -113,6 +113,10 @@ def test_a_copy_for_another_cluster_is_handed_over_for_that(headers: Headers) ->
         [(ROUTE, b"another"), SAID[2]],
         [SAID[0], (HOP, b"rubbish")],
         [SAID[0], (HOP, None)],
+        [*SAID[:2], ("sb-hop2", HOP_BYTES)],
+        [*SAID[:2], (ROUTE, HOP_BYTES)],
+        [("", ROUTE_BYTES), *SAID[1:]],
+        [("", ROUTE_BYTES), (HOP, HOP_BYTES)],
     ],
 )
 def test_what_looks_otherwise_takes_the_long_way(headers: Headers) -> None:

@@ -85,15 +85,17 @@ class FastPath:
         another address may be chosen are left to :meth:`Forwarder.handle`.
         """
         body = None
-        if len(headers) == 3:
-            (_, route), body, (_, raw) = headers
-            known = source.lanes.get(route) if body[0] == MESSAGE else None
-        elif len(headers) == 2:
-            (_, route), (name, raw) = headers
-            known = source.acks.get(route) if name == HOP else None
+        lanes = source.acks
+        if len(headers) == 2:
+            (first, route), (last, raw) = headers
+        elif len(headers) == 3 and headers[1][0] == MESSAGE:
+            (first, route), body, (last, raw) = headers
+            lanes = source.lanes
         else:
             return False
-        key = message.key()
+        if first != ROUTE or last != HOP:  # by name, as in admission.py and read_record.py
+            return False
+        known, key = lanes.get(route), message.key()
         if known is None or not isinstance(key, bytes):
             return False
         hop = known.hops.get(raw)
