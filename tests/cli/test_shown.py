@@ -12,11 +12,14 @@ from click.testing import CliRunner
 
 from streams.cli import main
 from streams.cli.text.record_lines import lines, story
+from streams.cli.text.records import content_text
 from streams.cli.text.values import shorten
 from streams.errors import UsageError
+from streams.protocol.frames import ERROR
 from streams.store import Store
 from streams.wire import Topics, encode_event
 from streams.wire.describe import Description, RawRecord, describe
+from streams.wire.plain import body_of
 
 STORE = "postgresql+psycopg://me:s3cret@127.0.0.1:1/shop"
 
@@ -85,4 +88,14 @@ def test_a_body_of_megabytes_is_shortened_at_once() -> None:
     """A compressed record of some kilobytes may hold it."""
     started = time.thread_time()
     assert shorten("\0" * 100_000_000, 9) == "\\x00\\x00…"
+    assert time.thread_time() - started < 5
+
+
+@pytest.mark.parametrize("kind", [ERROR, "//any/Type"])
+def test_a_body_of_repeated_errors_is_shown_in_linear_time(kind: str) -> None:
+    started = time.thread_time()
+    body = b"<Code>1</Code><Description>" * 10_000
+    assert "1: " not in content_text(kind, body_of(body))
+    shown = content_text(kind, body_of(body + b"a &amp; b</Description>"))
+    assert shown.endswith(" 1: a & b") is (kind == ERROR)
     assert time.thread_time() - started < 5

@@ -9,7 +9,7 @@ contains in every language.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -154,17 +154,32 @@ def _by_template(status: str, texts: Mapping[int, tuple[str, ...]]) -> list[int]
     Some errors contain the text of another error at their end, so templates also match within the
     status.
     """
+    folded = status.casefold()
     hits = [
         (len(template), number)
         for number, templates in texts.items()
         if number in _KNOWN
         for template in templates
-        if _pattern(template).search(status)
+        if _has_in_order(folded, _parts(template))
     ]
     return [number for _, number in sorted(hits, reverse=True)]
 
 
 @lru_cache(maxsize=1024)
-def _pattern(template: str) -> re.Pattern[str]:
-    parts = [re.escape(part) for part in _DIRECTIVE.split(template.strip())]
-    return re.compile(".*?".join(parts), re.IGNORECASE | re.DOTALL)
+def _parts(template: str) -> tuple[str, ...]:
+    """Return the text between a template's directives, in comparable form."""
+    return tuple(part.casefold() for part in _DIRECTIVE.split(template.strip()))
+
+
+def _has_in_order(text: str, parts: Iterable[str]) -> bool:
+    """Return whether a text contains all parts, one after the other.
+
+    This takes linear time; a regular expression with ``.*?`` between the parts would backtrack.
+    """
+    at = 0
+    for part in parts:
+        at = text.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return True

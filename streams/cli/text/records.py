@@ -13,7 +13,9 @@ from streams.protocol import CHUNK, DEFAULT, DIALOG_TIMER, END_DIALOG, ERROR, St
 
 Description = Mapping[str, Any]
 
-_ERROR_BODY = re.compile(r"<Code>(-?\d+)</Code><Description>(.*?)</Description>", re.DOTALL)
+_ERROR_BODY = re.compile(  # .* is quadratic in repeated "<Code>1</Code><Description>"
+    r"<Code>(-?\d+)</Code><Description>([^<]*)</Description>"
+)
 
 
 def what(record: Description) -> str:
@@ -86,8 +88,8 @@ def content_text(
     name = type_text(message_type)
     if message_type in (END_DIALOG, DIALOG_TIMER):  # they never have a body
         return name
-    found = _ERROR_BODY.search((body or {}).get("text", ""))
-    if message_type == ERROR and found is not None:
+    found = _ERROR_BODY.search((body or {}).get("text", "")) if message_type == ERROR else None
+    if found is not None:
         return f"{name} {found[1]}: {shorten(unescape(found[2]), width)}"
     return f"{name} {body_text(body, width)}"
 

@@ -53,6 +53,16 @@ def test_any_language_by_the_servers_own_words() -> None:
     assert read_status("Verbindungsversuch mit Fehler: 'x'.", GERMAN).number == 9754
 
 
+def test_the_parts_of_a_template_are_found_in_order_in_linear_time() -> None:
+    """A file's own template and status may be such that a regular expression never ends."""
+    templates = {9750: ("%s" + "a%s" * 1_000 + "B",), 9754: ("b%s a %d!",)}
+    assert read_status("a" * 100_000, templates).number is None
+    assert read_status("a" * 999 + "b", templates).number is None
+    assert read_status("a" * 1_000 + "b", templates).number == 9750
+    assert read_status("a b! a 1", templates).number is None
+    assert read_status("B, a 1!", templates).number == 9754
+
+
 def test_any_language_by_a_number_in_it() -> None:
     assert read_status("Erreur : 28051, État : 1.", {}).number == 28051
     assert read_status("Ошибка: '10061(…)'", {}).number == 9754
