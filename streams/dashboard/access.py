@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
 from streams.dashboard.config import is_loopback
 
 COOKIE = "hopline_token"
+LARGEST = 16_384
+"""Maximum bytes of a request's headers, because Python may parse cookies in quadratic time."""
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -47,6 +48,7 @@ _GUARDS = (
 )
 _WHO = "This dashboard requires its token: open the address that `hopline dashboard` printed.\n"
 _ELSEWHERE = "This dashboard accepts requests from its own pages only.\n"
+_TOO_LARGE = f"This dashboard accepts headers of at most {LARGEST:,} bytes.\n"
 
 
 class Access:
@@ -61,10 +63,12 @@ class Access:
         return self._inner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it: 403, 401, or a redirect to the page with a cookie."""
+        """Pass a request on, or answer it: 401, 403, 431, or a redirect to set a cookie."""
         send = _guarded(send)
         if scope["type"] not in ("http", "websocket"):
             await self._inner(scope, receive, send)
+        elif sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST:
+            await _refuse(scope, send, 431, _TOO_LARGE)
         elif foreign(headers_of(scope), self._names, guarded=self._token is not None):
             await _refuse(scope, send, 403, _ELSEWHERE)
         elif self._token is None or self._shown(scope):
@@ -76,10 +80,9 @@ class Access:
 
     def _shown(self, scope: Scope) -> bool:
         headers = headers_of(scope)
-        cookie = _cookies(headers.get("cookie", "")).get(COOKIE)
         kind, _, bearer = headers.get("authorization", "").partition(" ")
-        token = cookie.value if cookie else bearer if kind.casefold() == "bearer" else ""
-        return self._same(token)
+        token = bearer if kind.casefold() == "bearer" else ""
+        return self._same(_cookies(headers.get("cookie", "")).get(COOKIE) or token)
 
     def _same(self, token: str) -> bool:
         return secrets.compare_digest(token.encode(), (self._token or "").encode())
@@ -117,11 +120,10 @@ def _guarded(send: Send) -> Send:
     return sends
 
 
-def _cookies(header: str) -> SimpleCookie:
-    try:
-        return SimpleCookie(header)
-    except CookieError:
-        return SimpleCookie()
+def _cookies(header: str) -> dict[str, str]:
+    """Return cookies by name, with any quotes; Python's own parser may take quadratic time."""
+    cookies = (part.partition("=") for part in header.split(";"))
+    return {name.strip(): value.strip() for name, _, value in cookies}
 
 
 def _asked(scope: Scope) -> dict[str, list[str]]:

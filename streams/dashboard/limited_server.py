@@ -1,4 +1,4 @@
-"""The dashboard's web server: uvicorn, with a limit of connections and a deadline for requests."""
+"""The dashboard's web server: uvicorn, with limits of connections and a deadline for requests."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class LimitedServer(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         config.limit_concurrency = AT_ONCE
+        config.http = "h11"  # httptools accepts headers of any size, before access is checked
         super().__init__(config)
         self._since: dict[Any, float] = {}
 

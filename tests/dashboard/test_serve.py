@@ -227,3 +227,10 @@ def test_requests_beyond_the_limit_of_connections_are_refused(
             urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=DEADLINE)
         caught.value.close()
         assert caught.value.code == 503
+
+
+def test_a_header_that_does_not_end_is_refused() -> None:
+    """Otherwise, anyone who can connect could let the memory grow."""
+    with listening() as port, socket.create_connection(("127.0.0.1", port), DEADLINE) as endless:
+        endless.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000)
+        assert endless.recv(1_000).startswith(b"HTTP/1.1 400 ")
