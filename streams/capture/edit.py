@@ -76,7 +76,7 @@ class Editor:
             if seen.kind not in _CHANGED or seen.what in (MALFORMED, "status"):
                 self.done.left_out[seen.what or seen.kind or "other"] += 1
                 return None
-            record = self._contents(record, seen)
+            record = self._contents(replace(record, headers=_as_read(record.headers)), seen)
         return replace(record, headers=tuple(h for h in record.headers if self._stays(h[0])))
 
     def _stays(self, name: str) -> bool:
@@ -159,3 +159,13 @@ class Editor:
             self.done.matched[name] += found[name]
         self.done.masked += any(found.values())
         return masked
+
+
+def _as_read(headers: tuple[Header, ...]) -> tuple[Header, ...]:
+    """Return headers without those of ours that no reader uses: each reader takes the last one."""
+    last = {name: at for at, (name, _) in enumerate(headers)}
+    return tuple(
+        header
+        for at, header in enumerate(headers)
+        if last[header[0]] == at or not header[0].startswith(OURS)
+    )

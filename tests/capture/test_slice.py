@@ -221,6 +221,18 @@ def test_a_malformed_record_is_left_out_where_bodies_change(damage: str, how: st
     assert b"Ada" in dump(DAMAGED[damage]), "without an edit it would be there"
 
 
+@pytest.mark.parametrize("how", [*EDITS.values(), Edit({"nobody": "x"})])
+@pytest.mark.parametrize("whole", [frame(), MADE[2]])
+def test_of_several_headers_with_one_name_the_last_remains(whole: Record, how: Edit) -> None:
+    """No reader uses the others, so they may be malformed, or contain what is masked."""
+    odd = [(name, value) for name, _ in whole.headers for value in (b"Ada", None)]
+    foreign = ("x", b"1"), ("x", b"2")
+    twice = replace(whole, headers=(*odd, foreign[0], *whole.headers, foreign[1]))
+    [changed], _ = edited([twice], how)
+    [expected], _ = edited([whole], how)
+    assert changed == replace(expected, headers=(foreign[0], *expected.headers, foreign[1]))
+
+
 def test_an_acknowledgement_is_no_malformed_record() -> None:
     for topic in ("out.A", "txq.A", "in.A", "ack.A"):
         sound = frame(topic, encode_ack(Ack(3, 2)), message=None)
