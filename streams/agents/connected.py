@@ -48,4 +48,4 @@ class ConnectedApp(faust.App):
         """Stop the worker; unfinished messages are redelivered."""
         await self.crash(error)
         await asyncio.get_running_loop().create_future()
-        raise AssertionError("nobody sets the future")
+        raise AssertionError("the future is never set")

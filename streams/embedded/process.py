@@ -118,7 +118,7 @@ def end(pid: int, gone: Callable[[], bool], timeout: float) -> None:
 
 
 def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
-    """Poll until the condition holds; return whether it held within ``timeout`` seconds."""
+    """Poll until the condition is true; return whether it was within ``timeout`` seconds."""
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:

@@ -1,11 +1,11 @@
 """The forwarder worker: consume a transmission queue, let ``node`` decide, republish, commit.
 
 The commit rule: an offset is committed only if all records before it are *confirmed*, *dropped*
-(with their event) or *held* in memory. The results of a crash:
+(with their event) or *buffered* in memory. The results of a crash:
 
     after produce, before flush     the copies may arrive; they are read and produced again
     after flush, before commit      the copies have arrived; they are read and produced again
-    held lost; the sender's dialog retries
+    buffered copies are lost        the sender's dialog retries
 
 A forwarder never waits for another cluster; copies that are not confirmed within two seconds are
 buffered. So a forwarder never loses a message, but may send it twice; the receiving dialog removes
