@@ -1,9 +1,8 @@
 """The Kafka workers: forwarder and endpoint, and the process that runs them.
 
-On a message's path: ``relay`` writes it from an outbox to ``cmd``, if the application has an
-outbox; ``endpoint`` accepts it and writes it to ``out``; ``forwarder`` forwards it at each hop; the
-``endpoint`` of the other side delivers it to a queue. ``endpoint`` and ``forwarder`` are packages,
-and neither imports the other.
+On a message's path: ``endpoint`` reads it from ``cmd``, accepts it and writes it to ``out``;
+``forwarder`` forwards it at each hop; the ``endpoint`` of the other side delivers it to a queue.
+``endpoint`` and ``forwarder`` are packages, and neither imports the other.
 
 Both packages share these modules: ``control`` provides the catalog and Kafka's time, and reads and
 writes heartbeats. ``slot`` is a worker's name across restarts, and ``ownership`` is a worker's

@@ -5,4 +5,10 @@ or a timer; ``execute`` and ``commands`` accept statements, and ``accept_message
 ``effects_to_records`` turns the effects into records, and ``turns`` lets dialogs transmit waiting
 messages. All of these modules work on an ``overlay`` of the ``committed`` state; ``endpoint`` opens
 transactions and merges committed transactions.
+
+``validation``, with ``patterns``, checks bodies. The committed state consists of ``dialogs``, their
+``groups`` and ``timers``, the ``flows`` (with ``oldest``) that limit messages in flight, and the
+dialogs that are ``waiting`` for a change. ``route_requests`` and ``notices`` request missing
+routes. ``retention`` and ``moving`` determine how far the inputs may be trimmed. ``outgoing``
+defines the output.
 """

@@ -1,11 +1,12 @@
 """The forwarder: from a transmission queue to the next hop, or to the local endpoint worker.
 
-On a message's path, ``loop`` reads the message, and ``read_record`` its headers; ``processor``
-takes the ``fast_path``, or asks ``node`` for a decision, which ``outcome_writer`` performs;
-``topic_names`` determines the topics. ``local_producer`` writes forwarded copies; for other
-clusters, ``remote_producers`` does so, with one ``remote_producer`` for each cluster.
-``buffered_copies`` wait in memory. ``offset_tracker`` tracks the finished records, and ``loop``
-commits their offsets. ``worker`` starts and stops the loop.
+On a message's path, ``loop`` reads the message, and ``read_record`` its headers; ``admission``
+limits the headers that other clusters write. ``processor`` takes the ``fast_path``, or asks
+``node`` for a decision, which ``outcome_writer`` performs; ``topic_names`` determines the topics.
+``local_producer`` writes forwarded copies; for other clusters, ``remote_producers`` does so, with
+one ``remote_producer`` for each cluster. ``buffered_copies`` wait in memory. ``offset_tracker``
+tracks the finished records, and ``loop`` commits their offsets. ``worker`` starts and stops the
+loop.
 """
 
 from streams.workers.forwarder.worker import ForwarderWorker
