@@ -2,7 +2,7 @@
 
 An agent that crashes before it commits repeats its statements. A statement with a cause is applied
 once: the highest (offset, n) of each source is stored, and statements at or below it are skipped
-(design rule: applications). The latest statements are stored individually, so that a repetition
+(docs/command_contract.md). The latest statements are stored individually, so that a repetition
 gets the same result as the first time, and a different statement is detected.
 """
 

@@ -1,4 +1,4 @@
-"""A backlog drains in transactions of a bounded size, and in turns (design, rules 4 to 6)."""
+"""A backlog drains in transactions of a bounded size, and in turns (kafka_mapping.md, 4 to 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an application says again because it died is applied once (design: applications)."""
+"""What an application says again because it died is applied once."""
 
 from __future__ import annotations
 

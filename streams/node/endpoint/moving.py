@@ -1,8 +1,8 @@
-"""Find bodies that pin too much of a log and should be copied to its end (design rule 5).
+"""Find bodies that pin too much of a log and should be copied to its end.
 
-A log begins with the oldest body that is still needed, even if thousands of obsolete records follow
-it. A few of these old bodies are written again at the end of the log, and the state then contains
-their new positions.
+This is part of rule 5 of docs/kafka_mapping.md. A log begins with the oldest body that is still
+needed, even if thousands of obsolete records follow it. A few of these old bodies are written again
+at the end of the log, and the state then contains their new positions.
 """
 
 from __future__ import annotations

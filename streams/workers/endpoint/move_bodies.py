@@ -1,4 +1,4 @@
-"""Copy bodies that pin too much of a log to the ends of their topics (design rule 5)."""
+"""Copy bodies that pin too much of a log to the ends of their topics (docs/kafka_mapping.md, 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Restore a partition's endpoints from the ``dialog`` topic (design rule: restore).
+"""Restore a partition's endpoints from the ``dialog`` topic (docs/kafka_mapping.md, rule 3).
 
 Committed offsets can expire when a group has had no member for a week. So the offsets are also
 written as a state record, in the same transaction as all other records; the higher offset is used.

@@ -1,4 +1,4 @@
-"""Trim processed records from topics (design rules 1 and 5), in a thread of the process.
+"""Trim processed records from topics (docs/kafka_mapping.md, 1 and 5), in a thread.
 
 Workers report trim points of their partitions, based on *committed* state: an endpoint worker for
 ``cmd``, ``in`` and ``ack``, a forwarder for ``out``, ``txq`` and ``ingress``. A queue is trimmed
