@@ -21,11 +21,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from streams.cli.commands import COMMANDS, EXTRAS, Entry, Section
+from streams.cli.exit_codes import INTERRUPTED, READER_GONE
 from streams.cli.text.terminal import coloured, folded, text_width
 from streams.errors import HoplineError
 
-INTERRUPTED = 130
-READER_GONE = 141
 _HELP = f"{__name__}.help"
 """Key in a click context's ``meta``: whether the arguments request help."""
 _WORDS = f"{__name__}.words"

@@ -18,6 +18,7 @@ from streams.analysis.check import (
 )
 from streams.analysis.places import unknown
 from streams.cli.documentation import documentation_url
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.group import version
 from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
@@ -25,7 +26,6 @@ from streams.cli.options.topology import ensure_something, find_folder
 from streams.cli.text.terminal import BAD, CARE, show
 from streams.topology import SUPPRESSIONS_FILE, Severity, Suppression, load, load_suppressions
 
-_BAD_NEWS = 1
 _COLOURS = {Severity.ERROR: BAD, Severity.WARNING: CARE, Severity.INFO: "blue"}
 
 
@@ -72,7 +72,7 @@ def check(
     loaded = ensure_something(load(found, now))
     report = check_topology(loaded, now, suppressions=suppressions, soon=soon / 1000)
     _print(report, format_, folder)
-    ctx.exit(_BAD_NEWS if report.reaches(Severity(fail_on)) else 0)
+    ctx.exit(NOT_OK if report.reaches(Severity(fail_on)) else 0)
 
 
 def _page(code: str) -> str:

@@ -10,13 +10,13 @@ import click
 
 from streams.analysis.diagnose import diagnose as diagnose_snapshot
 from streams.analysis.diagnose import diagnoses_text
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.topology import TopologyArgument
 from streams.cli.text.terminal import show
 from streams.topology import Topology
 from streams.topology.snapshot import csv_script, json_script, load_snapshot
 
-_BAD_NEWS = 1
 _SCRIPTS = {"json": json_script, "csv": csv_script}
 
 
@@ -65,4 +65,4 @@ def diagnose(
         click.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
     else:
         show(diagnoses_text(found))
-    ctx.exit(0 if found.good else _BAD_NEWS)
+    ctx.exit(0 if found.good else NOT_OK)

@@ -12,6 +12,7 @@ import click
 
 from streams.analysis.diff import compare_topologies, difference_text, remove
 from streams.analysis.estate import Estate
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.topology import TopologyArgument
 from streams.cli.text.terminal import BAD, CARE, ENDINGS, show
@@ -22,7 +23,6 @@ from streams.topology import Topology
 if TYPE_CHECKING:
     from streams.capture.judge import Judge, Tally
 
-_BAD_NEWS = 1
 _WORDS = {r"^STOPS(?=  )": BAD, r"^(?:MOVES|LESS REDUNDANT)(?=  )": CARE, **ENDINGS}
 _SPARK_LOG = Path(".hopline/diff/spark.log")
 _UNJUDGED = {
@@ -99,7 +99,7 @@ def diff(
         if tally is not None:
             click.echo(f"\n{_captured(tally)}")
     agreed = tally is None or not tally.elsewhere
-    ctx.exit(0 if difference.same and agreed else _BAD_NEWS)
+    ctx.exit(0 if difference.same and agreed else NOT_OK)
 
 
 def _tally(

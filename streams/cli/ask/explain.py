@@ -9,13 +9,13 @@ import uuid
 import click
 
 from streams.analysis import Question, explain_decision, explain_text, find_at
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.parameters import BROKER_ID, SERVICE
 from streams.cli.options.topology import TopologyArgument, doubt_service, hash_option
 from streams.cli.text.terminal import BAD, CARE, GOOD, show
 from streams.topology import Topology
 
-_BAD_NEWS = 1
 _WORDS = {
     r"(?<=^  )dropped(?=:)": BAD,
     r"(?<=^  )delayed(?=[:,])": CARE,
@@ -66,4 +66,4 @@ def explain(
         click.echo(json.dumps(answer.to_json(), indent=2, ensure_ascii=False))
     else:
         show(explain_text(answer), _WORDS)
-    ctx.exit(0 if answer.good else _BAD_NEWS)
+    ctx.exit(0 if answer.good else NOT_OK)

@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping
 import click
 
 from streams.analysis import Survey, survey_flows, survey_mermaid, survey_text
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.topology import TopologyArgument, ensure_something
 from streams.cli.text.terminal import ENDINGS, show
 from streams.errors import UsageError
 from streams.topology import Topology
-
-_BAD_NEWS = 1
 
 
 def _json(survey: Survey) -> str:
@@ -66,4 +65,4 @@ def flows(
         show(text, ENDINGS)
     else:
         click.echo(text, nl=False)
-    ctx.exit(0 if survey.good else _BAD_NEWS)
+    ctx.exit(0 if survey.good else NOT_OK)

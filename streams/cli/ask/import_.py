@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from streams.analysis.check.unenforced import unenforced_of
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.output_folder import ensure_usable
 from streams.cli.text.terminal import show
@@ -20,8 +21,6 @@ from streams.topology.importing import (
     report_text,
     write_folder,
 )
-
-_BAD_NEWS = 1
 
 
 @click.command("import")
@@ -70,4 +69,4 @@ def import_(
         click.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
     else:
         show(report_text(report))
-    ctx.exit(0 if report.good else _BAD_NEWS)
+    ctx.exit(0 if report.good else NOT_OK)

@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping
 import click
 
 from streams.analysis import LIMIT, Paths, find_paths, find_sender, path_mermaid, path_text
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.parameters import BROKER_ID, SERVICE
 from streams.cli.options.topology import TopologyArgument, doubt_service, hash_option
 from streams.cli.text.terminal import ENDINGS, show
 from streams.topology import Topology
-
-_BAD_NEWS = 1
 
 
 def _json(paths: Paths) -> str:
@@ -81,4 +80,4 @@ def path(
         show(text, ENDINGS)
     else:
         click.echo(text, nl=False)
-    ctx.exit(0 if paths.good else _BAD_NEWS)
+    ctx.exit(0 if paths.good else NOT_OK)

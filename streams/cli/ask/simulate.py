@@ -11,6 +11,7 @@ import click
 from streams.analysis.places import unknown
 from streams.cli.ask.diagram_file import DiagramFile, write_diagram
 from streams.cli.ask.explore import run_exploration
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
 from streams.cli.options.renamed import since_option, until_option
@@ -19,8 +20,6 @@ from streams.cli.text.terminal import show
 from streams.resources import topologies_dir
 from streams.simulator import MILLISECOND, Simulation, read_scenario, result_text
 from streams.simulator.diagram import Choice, diagram_of
-
-_BAD_NEWS = 1
 
 
 class ScenarioFile(click.ParamType):
@@ -126,9 +125,7 @@ def simulate(
         if given.diagram or given.capture:
             raise click.UsageError("--explore cannot be combined with --diagram or --capture.")
         ctx.exit(
-            0
-            if run_exploration(given.seed, given.count, given.processes, given.output)
-            else _BAD_NEWS
+            0 if run_exploration(given.seed, given.count, given.processes, given.output) else NOT_OK
         )
     assert scenario is not None, "one of the two was given"
     topology, read = read_scenario(scenario)
@@ -145,7 +142,7 @@ def simulate(
         click.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
     else:
         show(result_text(result))
-    ctx.exit(0 if result.good else _BAD_NEWS)
+    ctx.exit(0 if result.good else NOT_OK)
 
 
 def _virtual(milliseconds: int | None) -> int | None:

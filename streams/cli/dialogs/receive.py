@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import click
 
 from streams.analysis.places import unknown
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.begin import begin_of, begin_option
 from streams.cli.options.parameters import SECONDS
@@ -23,7 +24,6 @@ from streams.topology import Database, Instance, home_of, queue_named, queues_of
 from streams.wire import MalformedError
 from streams.wire.plain import body_of
 
-_BAD_NEWS = 1
 _WAIT = 10.0
 """Seconds to wait for the remaining messages up to --limit."""
 _WAIT_FOR_KAFKA = 10.0
@@ -165,7 +165,7 @@ def receive(
             sys.stdout.flush()
             receiver.commit()
             left = None if left is None else left - len(received)
-    ctx.exit(_BAD_NEWS if broken else 0)
+    ctx.exit(NOT_OK if broken else 0)
 
 
 def _end_here(client: Client, message: Received) -> None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.text.values import utc
 from streams.embedded import (
@@ -21,9 +22,6 @@ from streams.embedded import (
 )
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-
-_HEALTHY = 0
-_BAD_NEWS = 1
 
 
 def _data_option(function: _F) -> _F:
@@ -100,7 +98,7 @@ def status(ctx: click.Context, data: Path | None, format_: str) -> None:
             if value is not None:
                 click.echo(f"{name:<10} {value}")
     running = description["condition"] == Condition.RUNNING.value
-    ctx.exit(_HEALTHY if running else _BAD_NEWS)
+    ctx.exit(0 if running else NOT_OK)
 
 
 @kafka.command("prepare", short_help="Download and prepare the files needed to start.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import click
 
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.parts import clusters_of_parts, part_option
 from streams.cli.options.settings import replication
@@ -22,7 +23,6 @@ from streams.topology import Topology
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 
-_BAD_NEWS = 1
 _DAY_MS = 24 * 3600 * 1000
 _HOUR_MS = 3600 * 1000
 
@@ -66,7 +66,7 @@ def topics(
             for line in _lines(each):
                 click.echo(line)
     if any(each.comparison and each.comparison.mismatches for each in found):
-        ctx.exit(_BAD_NEWS)
+        ctx.exit(NOT_OK)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from streams.capture.foreign.log import LogColumns
 from streams.capture.foreign.sources import Reader, Source
 from streams.capture.foreign.write import import_foreign
 from streams.capture.record import CaptureOrigin, Counts, Metadata
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.parameters import SERVICE, TOPIC_PREFIX
 from streams.cli.options.together import together
@@ -27,7 +28,6 @@ from streams.errors import UsageError
 from streams.prose import counted, listed
 from streams.wire.evolution import own_schemas
 
-_BAD_NEWS = 1
 _SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".xml", ".parquet")
 _OFFSET = re.compile(r"([+-]?)(\d{1,2}):?(\d{2})")
 
@@ -163,7 +163,7 @@ def import_(
     else:
         for line in _text(given.output, counts, report):
             click.echo(line)
-    ctx.exit(0 if report.good and counts.records else _BAD_NEWS)
+    ctx.exit(0 if report.good and counts.records else NOT_OK)
 
 
 def _log(given: ImportOptions) -> LogColumns | None:

@@ -17,6 +17,7 @@ from streams.capture.manifest import MANIFEST, Gap, Manifest, Recording, read_ma
 from streams.capture.record import CaptureOrigin, Metadata
 from streams.capture.recorder import Progress, Recorded, Recorder, learn_from
 from streams.capture.recording import Point, begin, choose, go_on
+from streams.cli.exit_codes import INTERRUPTED, NOT_OK
 from streams.cli.interruptible import interruptible
 from streams.errors import UsageError
 from streams.kafka import Cluster
@@ -24,7 +25,6 @@ from streams.kafka.listing import topic_names
 from streams.prose import counted
 from streams.workers.collector import collecting_rarely
 
-BAD_NEWS, INTERRUPTED = 1, 130
 _MEGABYTE = 1_000_000
 
 
@@ -132,7 +132,7 @@ def show(output: Path, manifest: Manifest, outcome: Recorded | None, format_: st
             click.echo(line)
     if outcome is not None and not outcome.complete:
         return INTERRUPTED
-    return BAD_NEWS if manifest.gaps or (outcome and outcome.unreadable) else 0
+    return NOT_OK if manifest.gaps or (outcome and outcome.unreadable) else 0
 
 
 def _as_json(output: Path, manifest: Manifest, outcome: Recorded | None) -> dict[str, object]:

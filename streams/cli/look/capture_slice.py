@@ -16,6 +16,7 @@ from streams.capture.foreign.findings import conversation_named
 from streams.capture.look import Look, look
 from streams.capture.mask import rule_of
 from streams.capture.where import condition_of
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.instant import INSTANT
 from streams.cli.options.parameters import SERVICE, Finite
@@ -24,8 +25,6 @@ from streams.cli.options.together import together
 from streams.errors import UsageError
 from streams.prose import counted, listed
 from streams.wire import Topics
-
-_BAD_NEWS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,7 @@ def slice_(
             f"The rule {rule} matched nothing: check whether the capture has what the rule names.",
             err=True,
         )
-    ctx.exit(_BAD_NEWS if reader.losses or missed else 0)
+    ctx.exit(NOT_OK if reader.losses or missed else 0)
 
 
 def _rename(text: str) -> tuple[str, str]:

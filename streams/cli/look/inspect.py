@@ -16,6 +16,7 @@ from streams.capture.look import Look, look, raw
 from streams.capture.side_paths import SidePath, side_paths
 from streams.capture.survey import survey
 from streams.capture.where import condition_of
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.look.survey_text import survey_json, survey_text
 from streams.cli.options.answer import format_option
 from streams.cli.text.record_lines import SHORTEST_ID, json_lines, lines, story
@@ -24,7 +25,6 @@ from streams.prose import counted
 from streams.wire import Topics
 from streams.wire.describe import describe
 
-_BAD_NEWS = 1
 _HEX = frozenset("0123456789abcdef-")
 Found = Iterator[tuple[Record, Look]]
 
@@ -144,7 +144,7 @@ def _dialog(
             f"{SHORTEST_ID} or more digits, or the name of an imported conversation."
         )  # fmt: skip
         click.echo(f"There is no record of conversation {asked}.{doubt}", err=True)
-        ctx.exit(_BAD_NEWS)
+        ctx.exit(NOT_OK)
     both = side_paths(described)
     if records and format_ == "json":
         for record in described:
@@ -196,4 +196,4 @@ def _report_losses(ctx: click.Context, reader: CaptureReader) -> None:
     lost = reader.lost
     many = "an unknown number of records" if lost is None else counted(lost, "record")
     click.echo(f"Lost: {many}, in {counted(len(reader.losses), 'place')}.", err=True)
-    ctx.exit(_BAD_NEWS)
+    ctx.exit(NOT_OK)

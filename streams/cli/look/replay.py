@@ -22,6 +22,7 @@ from streams.capture.replay import Clock, Replayed
 from streams.capture.replay import replay as run
 from streams.capture.rerun import Rerun
 from streams.capture.schedule import Contents, contents_of, renamed
+from streams.cli.exit_codes import INTERRUPTED, NOT_OK
 from streams.cli.interruptible import interruptible
 from streams.cli.look.replay_dry_run import catalog_topology, predict
 from streams.cli.look.replay_job import home_of_job, new_job
@@ -46,8 +47,6 @@ from streams.errors import InputError
 from streams.kafka import Cluster
 from streams.prose import counted
 from streams.topology import Topology
-
-_BAD_NEWS, _INTERRUPTED = 1, 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +225,7 @@ def replay(
     work.close()
     _show(rerun, work, outcome, found, given.format_)
     bad = not outcome.good or (found is not None and not found.good)
-    ctx.exit(_INTERRUPTED if outcome.stopped and outcome.good else _BAD_NEWS if bad else 0)
+    ctx.exit(INTERRUPTED if outcome.stopped and outcome.good else NOT_OK if bad else 0)
 
 
 def _raw(ctx: click.Context, reader: CaptureReader, given: ReplayOptions) -> None:

@@ -11,12 +11,12 @@ import click
 from streams.capture.container import CaptureReader
 from streams.capture.job import Job
 from streams.capture.raw import PutBack, RawPlan, demand_room, plan_raw, put_back
+from streams.cli.exit_codes import INTERRUPTED, NOT_OK
 from streams.cli.options.confirm import Changes, confirm, step
 from streams.errors import InputError
 from streams.kafka import Cluster
 from streams.prose import counted, listed
 
-_BAD_NEWS, _INTERRUPTED = 1, 130
 _PROGRESS_EVERY = 1.0
 _LISTED = 20
 
@@ -65,8 +65,8 @@ def replay_raw(
         taken_up.close()
     _show(plan, outcome, name, format_)
     if outcome.refused:
-        return _BAD_NEWS
-    return _INTERRUPTED if outcome.done < plan.records else 0
+        return NOT_OK
+    return INTERRUPTED if outcome.done < plan.records else 0
 
 
 def _reporter(total: int) -> Callable[[int], None]:

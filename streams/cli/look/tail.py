@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 
 import click
 
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.text.record_lines import SHORTEST_ID, json_lines, lines, story
@@ -21,7 +22,6 @@ from streams.wire import Topics
 from streams.wire.describe import Description, RawRecord, describe
 from streams.wire.place import place_of
 
-_BAD_NEWS = 1
 _OPEN = 1.0
 """Seconds after which an open transaction is reported; a busy worker's transactions are shorter."""
 _NOT_UNASKED = ("catalog", "presence", "metric", "reading")
@@ -93,7 +93,7 @@ def tail(
     if asked and not printed:
         topics = counted(len(chosen), "topic")
         click.echo(f"There is no record of conversation {asked} in {topics}.", err=True)
-        ctx.exit(_BAD_NEWS)
+        ctx.exit(NOT_OK)
 
 
 def _report_trimmed(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:

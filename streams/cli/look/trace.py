@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from streams.analysis import find_sender
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.parameters import BROKER_ID, SENDER, SERVICE
 from streams.cli.options.shared import cluster_of, cluster_options
@@ -23,7 +24,6 @@ from streams.live.admin.statements import live_topology
 from streams.live.trace import Leg, Probe, Tracer, Verdict, walk_all
 from streams.prose import counted
 
-_BAD_NEWS = 1
 _WORDS = {r"(?<=\d )lost$": BAD, r"(?<=\d )by another path\b": CARE}
 
 
@@ -85,7 +85,7 @@ def trace(
         for line in _lines(probes):
             show(one_line(line))
     if any(probe.verdict is not Verdict.OK for probe in probes):
-        ctx.exit(_BAD_NEWS)
+        ctx.exit(NOT_OK)
 
 
 def _summary(probes: list[Probe]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.look.verify_text import WORDS, verified_text
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.instant import INSTANT
@@ -29,7 +30,6 @@ from streams.report.dialog_filter import LIVE, DialogFilter
 from streams.topology import Cluster as Stated
 from streams.wire import Topics
 
-_BAD_NEWS = 1
 _LOG = Path(".hopline/verify/spark.log")
 _MOST_LOCAL = 200_000
 """The number of records that one process audits in about the time that Spark needs to start."""
@@ -152,7 +152,7 @@ def verify(
     for each in verified.hung:
         click.echo(f"hopline: {each}\n  {each.remedy}", err=True)
     if not verified.account.ledger.balanced:
-        ctx.exit(_BAD_NEWS)
+        ctx.exit(NOT_OK)
     ctx.exit(SurroundingsError.exit_code if verified.hung else 0)
 
 

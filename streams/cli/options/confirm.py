@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import click
 
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.text.values import one_line
 from streams.kafka import Cluster
 from streams.prose import listed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DECLINED = 1
 _YES = "hopline.yes"
 _NAMED = 3
 """The maximum number of names that a step lists; all are counted."""
@@ -61,7 +61,7 @@ def confirm(*planned: Changes) -> None:
         return
     if not click.confirm("Continue?", err=True):
         click.echo("Nothing was changed.", err=True)
-        ctx.exit(DECLINED)
+        ctx.exit(NOT_OK)
 
 
 def _is_at_terminal() -> bool:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 import click
 
 from streams.analysis.check.unenforced import unenforced_of
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.confirm import Changes, confirm, step, yes_option
 from streams.cli.options.parts import clusters_of_parts, part_option
@@ -25,7 +26,6 @@ from streams.topology import Severity, Topology
 from streams.wire import Topics
 from streams.wire.acl import refuse_conflicts
 
-_BAD_NEWS = 1
 _MOST = 10
 """The number of dialogs listed individually."""
 
@@ -99,7 +99,7 @@ def apply(
             "anyway"
         )
     if refused or any(each.plan.findings for each in planned):
-        ctx.exit(_BAD_NEWS)
+        ctx.exit(NOT_OK)
 
 
 def _plan(

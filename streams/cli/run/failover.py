@@ -7,13 +7,12 @@ from dataclasses import asdict
 
 import click
 
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.confirm import Changes, confirm, yes_option
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.statement import reached
 from streams.live.admin.failover import Moved, move_role
-
-_BAD_NEWS = 1
 
 
 @click.command()
@@ -57,7 +56,7 @@ def failover(
     else:
         _show(moved, timeout)
     if not moved.claimed:
-        ctx.exit(_BAD_NEWS)
+        ctx.exit(NOT_OK)
 
 
 def _planned(plan: Moved) -> str:

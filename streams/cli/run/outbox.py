@@ -7,6 +7,7 @@ import threading
 
 import click
 
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import timeout_option
 from streams.cli.options.parameters import SECONDS
 from streams.cli.options.shared import cluster_of, cluster_options
@@ -88,7 +89,7 @@ def outbox(
             "these instances. Run hopline apply.",
             err=True,
         )
-        raise SystemExit(1)
+        raise SystemExit(NOT_OK)
 
 
 def _until_signalled() -> threading.Event:

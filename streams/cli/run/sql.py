@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.confirm import Changes, confirm, step, yes_option
 from streams.cli.options.parameters import IN_DATABASE
@@ -25,8 +26,6 @@ from streams.live.admin.statements import (
 )
 from streams.topology import Finding
 from streams.topology.decode import decode
-
-_BAD_NEWS = 1
 
 
 @click.command()
@@ -82,7 +81,7 @@ def sql(
     elif not (planned.refused or dry_run):
         click.echo(f"catalog version {version}")
     if planned.refused:
-        ctx.exit(_BAD_NEWS)
+        ctx.exit(NOT_OK)
 
 
 def _script(text: str | None, at: str, file: Path | None) -> Script:

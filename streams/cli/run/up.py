@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.settings import (
     config_option,
@@ -188,7 +189,7 @@ def status(
         else:
             for line in remote_lines(remote):
                 show(one_line(line), STATES)
-        ctx.exit(0 if remote.health is Health.RUNNING else 1)
+        ctx.exit(0 if remote.health is Health.RUNNING else NOT_OK)
     if ctx.get_parameter_source("prefix") is ParameterSource.COMMANDLINE:
         raise UsageError("--prefix needs a cluster.", "Add --bootstrap.")
     folder = _folder(data)
@@ -201,7 +202,7 @@ def status(
                 click.echo(f"cluster {name}")
             for line in status_lines(folder.part(name) if name else folder, status_):
                 show(one_line(line), STATES)
-    ctx.exit(0 if worst(found.values()) is Health.RUNNING else 1)
+    ctx.exit(0 if worst(found.values()) is Health.RUNNING else NOT_OK)
 
 
 def _folder(data: Path | None) -> UpFolder:

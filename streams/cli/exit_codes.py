@@ -1,0 +1,10 @@
+"""The exit codes of commands besides 0 and those of exceptions (:mod:`streams.errors`)."""
+
+from __future__ import annotations
+
+NOT_OK = 1
+"""The command ran, and its result is negative: findings, losses, differences, or not ready."""
+INTERRUPTED = 130
+"""Ctrl-C, as shells report SIGINT."""
+READER_GONE = 141
+"""The reader of the output is gone, as shells report SIGPIPE."""
