@@ -24,6 +24,7 @@ from streams.cli.text.records import what
 from streams.cli.text.values import clock
 from streams.client import Client, Received, Receiver
 from streams.kafka import (
+    OFFSET_BEGINNING,
     Cluster,
     KafkaException,
     TopicPartition,
@@ -47,7 +48,6 @@ T = TypeVar("T")
 
 DEADLINE = 150.0
 """Seconds that anything may take on a busy machine; a healthy system needs a fraction of them."""
-_BEGINNING = -2
 
 
 class GaveUpError(AssertionError):
@@ -186,7 +186,7 @@ class System:
 
         try:
             partitions = partitions_of(self.cluster, topic)
-            consumer.assign([TopicPartition(topic, p, _BEGINNING) for p in partitions])
+            consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
             eventually(enough, f"{count} records in {topic}", deadline)
         except GaveUpError as error:
             raise GaveUpError(f"{error}; there were {len(found)}: {found}") from None

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streams.errors import ConversationEvent, EventKind
-from streams.kafka import Cluster, TopicPartition
+from streams.kafka import OFFSET_BEGINNING, Cluster, TopicPartition
 from streams.wire import MalformedError, decode_event
-
-_BEGINNING = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class Watch:
     def _run(self) -> None:
         consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}watch")
         topics = (*self._queues, self._cluster.topics.event)
-        consumer.assign([TopicPartition(t, 0, _BEGINNING) for t in topics])
+        consumer.assign([TopicPartition(t, 0, OFFSET_BEGINNING) for t in topics])
         while not self._stop.is_set():
             for message in consumer.consume(1000, 0.2):
                 if message.error() is not None:

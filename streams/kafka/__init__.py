@@ -12,6 +12,7 @@ from streams.kafka.catalog import (
     skip_key,
 )
 from streams.kafka.cluster import (
+    OFFSET_BEGINNING,
     Cluster,
     Consumer,
     Headers,
@@ -70,6 +71,7 @@ __all__ = [
     "GATHERED",
     "LOST",
     "NO_TOPIC",
+    "OFFSET_BEGINNING",
     "PROMPT",
     "AbortedError",
     "CatalogState",

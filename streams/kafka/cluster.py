@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 
 from streams.errors import SurroundingsError
@@ -250,6 +258,7 @@ def _reported(stats: ReadStatistics | None) -> dict[str, Any]:
 
 
 __all__ = [
+    "OFFSET_BEGINNING",
     "Cluster",
     "Consumer",
     "Headers",

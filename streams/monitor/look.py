@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from streams.kafka import (
+    OFFSET_BEGINNING,
     CatalogState,
     Cluster,
     Consumer,
@@ -34,7 +35,6 @@ from streams.wire import MalformedError, Topics
 from streams.wire.heartbeats import HeartbeatReader
 from streams.wire.spans import spans_in
 
-_BEGINNING = -2
 PATIENCE = 10.0
 """Seconds to wait for Kafka to return a topic's end."""
 _READ = ("event", "queue", "out", "dialog")
@@ -162,7 +162,7 @@ class Eye:
         except KafkaException:
             consumer.close()
             raise
-        consumer.assign([TopicPartition(topic, 0, _BEGINNING) for topic in topics])
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING) for topic in topics])
         self._catalog, self._at = CatalogState(), {}
         return consumer
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from streams.errors import EventKind, SurroundingsError
 from streams.kafka import (
+    OFFSET_BEGINNING,
     Cluster,
     Consumer,
     LostBrokers,
@@ -26,7 +27,6 @@ from streams.kafka import (
 from streams.wire import MalformedError, decode_event
 from streams.wire.records import read_queued
 
-_BEGINNING = -2
 _END_ACKNOWLEDGED = 10
 
 
@@ -150,7 +150,7 @@ class _Eye:
     def __init__(self, cluster: Cluster, queues: Sequence[str]) -> None:
         self._cluster, self._stranded = cluster, LostBrokers(cluster)
         self._at = {
-            (topic, partition): _BEGINNING
+            (topic, partition): OFFSET_BEGINNING
             for topic in (*queues, cluster.topics.event)
             for partition in partitions_of(cluster, topic)
         }

@@ -715,7 +715,7 @@ MUTANTS = (
     KafkaMutant(
         "begin at the end without offsets",
         _FORWARDER,
-        "                partition.offset = _BEGINNING\n",
+        "                partition.offset = OFFSET_BEGINNING\n",
         "                partition.offset = -1\n",
         "workers/test_forwarding.py workers/test_late.py",
     ),
@@ -970,8 +970,8 @@ MUTANTS = (
     KafkaMutant(
         "read all heartbeats of an hour",
         "workers/control/consumer.py",
-        "self.presence = _BEGINNING, start\n",
-        "self.presence = _BEGINNING, 0\n",
+        "self.presence = OFFSET_BEGINNING, start\n",
+        "self.presence = OFFSET_BEGINNING, 0\n",
         "workers/test_many_heartbeats.py"
         "::test_heartbeats_are_read_from_ten_periods_before_the_newest",
     ),

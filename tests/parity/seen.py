@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from streams.kafka import Cluster, TopicPartition, headers_of, partitions_of
+from streams.kafka import OFFSET_BEGINNING, Cluster, TopicPartition, headers_of, partitions_of
 from streams.node.views import conversation_endpoint
 from streams.protocol import State
 from streams.simulator import Result
@@ -22,7 +22,6 @@ Said = tuple[int, str, str]
 """Sequence, message type and body."""
 Side = tuple[str, str, bool]
 """Database (instance/database), conversation, is initiator."""
-_BEGINNING = -2
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ class Onlooker:
             for queue in queues_of(database)
         }
         self._consumer = cluster.consumer(f"{cluster.topics.prefix}parity")
-        self._consumer.assign([TopicPartition(t, 0, _BEGINNING) for t in self._queues])
+        self._consumer.assign([TopicPartition(t, 0, OFFSET_BEGINNING) for t in self._queues])
         self.queues: dict[Direction, list[Said]] = {}
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ import logging
 
 from streams.kafka import (
     GATHERED,
+    OFFSET_BEGINNING,
     Cluster,
     Consumer,
     Message,
@@ -28,7 +29,6 @@ from streams.wire import MalformedError, decode_presence, period_in
 
 log = logging.getLogger("hopline.control")
 
-_BEGINNING = -2
 _RECENT = 10.0
 """Reading starts this many heartbeat periods before the newest heartbeat.
 
@@ -51,7 +51,7 @@ class ControlConsumer:
         # a client that already has the metadata starts to read sooner
         watermarks(self.client, self._topics.catalog, 0)
         start, _ = start_before_newest(self.client, self._topics.presence, _recent)
-        self.catalog, self.presence = _BEGINNING, start
+        self.catalog, self.presence = OFFSET_BEGINNING, start
         self._assign()
 
     def take(self, timeout: float) -> list[Message]:
@@ -79,7 +79,7 @@ class ControlConsumer:
 
     def read_catalog_again(self) -> None:
         """Continue at the start of the catalog."""
-        self.catalog = _BEGINNING
+        self.catalog = OFFSET_BEGINNING
         self._assign()
 
     def close(self) -> None:

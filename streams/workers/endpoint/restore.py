@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
+    OFFSET_BEGINNING,
     Cluster,
     Consumer,
     KafkaError,
@@ -43,7 +44,6 @@ from streams.workers.endpoint.completeness import Completeness
 from streams.workers.endpoint.inputs import Inputs
 from streams.workers.pulse import beat
 
-_BEGINNING = -2
 _AT_ONCE = 1_000
 _GATHERED, _GATHERED_BYTES = 50_000, 16 << 20
 """Limits, in records and bytes, to gather before applying: only a key's last record matters."""
@@ -93,7 +93,7 @@ class Replay:
     ) -> None:
         self.endpoint, self.topic = endpoint, topic
         self.positions: Positions | None = None
-        self._where = TopicPartition(topic, partition, _BEGINNING)
+        self._where = TopicPartition(topic, partition, OFFSET_BEGINNING)
         self._catch_up = catch_up
         self._gathered: dict[bytes, bytes | None] = {}
         self._gathered_bytes = 0

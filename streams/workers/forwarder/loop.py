@@ -19,6 +19,7 @@ import threading
 import time
 
 from streams.kafka import (
+    OFFSET_BEGINNING,
     PROMPT,
     Cluster,
     Commits,
@@ -54,7 +55,6 @@ _PATIENCE = 10.0
 that does not poll loses its partitions."""
 _SETTLED = 3.0
 """Seconds until partitions that were revoked from a member are assigned to another member."""
-_BEGINNING = -2
 
 
 class ForwarderLoop:
@@ -231,7 +231,7 @@ class ForwarderLoop:
         self._tracker.begin(committed)
         for partition in committed:
             if partition.offset < 0:
-                partition.offset = _BEGINNING
+                partition.offset = OFFSET_BEGINNING
         consumer.assign(committed)
         if not self.ownership.assigned:
             self.ownership.assigned = True
