@@ -39,7 +39,7 @@ from streams.kafka import (
 )
 from streams.prose import counted
 
-__all__ = ["Job", "Refusal", "Standing", "demand_name", "standing_of"]
+__all__ = ["Job", "RejectedItem", "Standing", "demand_name", "standing_of"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _AGAIN = 0.2
@@ -55,7 +55,7 @@ class Standing(NamedTuple):
     began: int
 
 
-class Refusal(NamedTuple):
+class RejectedItem(NamedTuple):
     """An item that Kafka permanently rejects: its place in the batch (from 0), and the reason."""
 
     item: int
@@ -152,7 +152,7 @@ class Job:
             raise self._cluster.unreachable(error, self._timeout) from error
         return mark
 
-    def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
+    def commit(self, records: Sequence[Outgoing]) -> list[RejectedItem]:
         """Produce the next items, one record each; return the items that Kafka permanently rejects.
 
         A rejected record is skipped, and its neighbours are delivered. Raises FencedError if
@@ -167,9 +167,9 @@ class Job:
             if len(records) > 1:
                 half = len(records) // 2
                 first, second = self.commit(records[:half]), self.commit(records[half:])
-                return [*first, *(Refusal(n + half, reason) for n, reason in second)]
+                return [*first, *(RejectedItem(n + half, reason) for n, reason in second)]
             self._commit((), passed=1)
-            return [Refusal(0, error.refused)]
+            return [RejectedItem(0, error.refused)]
         return []
 
     def _commit(self, records: Sequence[Outgoing], *, passed: int = 0) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from streams.capture.job import Refusal
+from streams.capture.job import RejectedItem
 from streams.capture.schedule import Due
 from streams.errors import SurroundingsError
 from streams.kafka import AbortedError, FencedError, Outgoing
@@ -30,7 +30,7 @@ _MOST, _MOST_BYTES = 1_000, 4 << 20  # per batch
 class Sink(Protocol):
     """The destination of batches, in order: :class:`streams.capture.job.Job`."""
 
-    def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
+    def commit(self, records: Sequence[Outgoing]) -> list[RejectedItem]:
         """Produce all items except the returned items; raises SurroundingsError."""
 
 
@@ -238,5 +238,5 @@ class _Loop:
         except SurroundingsError:
             tally.unconfirmed = len(batch)
             raise
-        for refusal in refused:
-            tally.reject(batch[refusal.item], refusal.reason)
+        for rejected in refused:
+            tally.reject(batch[rejected.item], rejected.reason)

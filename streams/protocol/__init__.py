@@ -23,7 +23,7 @@ from streams.protocol.effects import (
     SendError,
     Transmit,
 )
-from streams.protocol.ending import Refusal
+from streams.protocol.ending import RefusalNumbers
 from streams.protocol.frames import (
     DEFAULT,
     DIALOG_TIMER,
@@ -86,7 +86,7 @@ __all__ = [
     "Machine",
     "Message",
     "Parties",
-    "Refusal",
+    "RefusalNumbers",
     "Report",
     "Request",
     "Run",

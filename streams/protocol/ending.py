@@ -22,7 +22,7 @@ from streams.protocol.states import Input, State, move_state
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusalNumbers:
     """The numbers of the event and the Error for a message that is not delivered (5.3)."""
 
     number: Number
@@ -97,7 +97,7 @@ class Ending:
             self.parking.show_own(-number)
         self.report(ConversationEvent.FAILED, number)
 
-    def refuse(self, message: Message, refusal: Refusal) -> None:
+    def refuse(self, message: Message, refusal: RefusalNumbers) -> None:
         """Acknowledge the message, but end the dialog in error on both sides (5.3)."""
         dialog = self.dialog
         self.effects.append(not_kept(refusal.number, message))

@@ -22,7 +22,7 @@ from streams.errors.events import ConversationEvent, EventKind
 from streams.errors.numbers import Number
 from streams.protocol.dialog import EVERYTHING, Dialog
 from streams.protocol.effects import Effect, Report, SendAck, not_kept
-from streams.protocol.ending import Ending, Refusal
+from streams.protocol.ending import Ending, RefusalNumbers
 from streams.protocol.frames import UNPROVOKED, Acknowledgement, Flag, Header, Message, Status
 from streams.protocol.limits import Limits
 from streams.protocol.lock import Lock
@@ -32,7 +32,7 @@ from streams.protocol.sending import Sender
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State, move_state
 
 
-def _accept(header: Header, body: bytes) -> Refusal | None:
+def _accept(header: Header, body: bytes) -> RefusalNumbers | None:
     return None
 
 
@@ -56,7 +56,7 @@ class Machine:
     left_out: int
     read_frame: Callable[[int], Message]
     broker_key: Callable[[str], str] = str
-    judge: Callable[[Header, bytes], Refusal | None] = _accept
+    judge: Callable[[Header, bytes], RefusalNumbers | None] = _accept
     queue_on: bool = True
     at_once: bool = True
     heeded: bool = False

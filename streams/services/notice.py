@@ -26,7 +26,7 @@ PREFIX = "Configured/"
 """The prefix of the names of created routes."""
 _NAME, _LONGEST = 100, 1000
 
-Refusal = tuple[int, str]
+ErrorReply = tuple[int, str]
 """Code and text of END CONVERSATION WITH ERROR."""
 
 
@@ -35,7 +35,7 @@ class NoticeAnswer:
     """T-SQL for the requesting database (perhaps empty), or an error."""
 
     sql: str = ""
-    refusal: Refusal | None = None
+    refusal: ErrorReply | None = None
 
 
 NOTHING_TO_DO = NoticeAnswer()
@@ -89,7 +89,7 @@ def purge(routes: Iterable[Route], now: float) -> Iterator[str]:
             yield f"DROP ROUTE {bracket(route.name)};"
 
 
-def refusal_of(asked: MissingRoute, offers: Sequence[Offer]) -> Refusal | None:
+def refusal_of(asked: MissingRoute, offers: Sequence[Offer]) -> ErrorReply | None:
     """Return why no offer can match the request, regardless of the content of the catalog."""
     if not any(_fits(offer, asked) for offer in offers):
         of = "" if asked.broker is None else f" at {asked.broker}"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from streams.node import MissingRoute, QueueMessage, parse_missing_route
 from streams.protocol import CommandKind
 from streams.services import Handle, Incoming, Redirector, Router, Turn, answer, to_service_name
-from streams.services.notice import UNKNOWN, Refusal, asker
+from streams.services.notice import UNKNOWN, ErrorReply, asker
 from streams.simulator.instance import Instance
 from streams.simulator.scenario import Application
 from streams.simulator.statements import Statements
@@ -84,7 +84,7 @@ class ConfigurationService:
         end = self._statements.answer(message, CommandKind.END, self._instance.now, **fields)
         self._instance.command(end)
 
-    def _answer(self, asked: MissingRoute, broker: str) -> Refusal | None:
+    def _answer(self, asked: MissingRoute, broker: str) -> ErrorReply | None:
         around, address = self._instance.around, self._routes.get(asked.service)
         offers = () if address is None else (Offer(asked.service, address),)
         place = asker(around.topology(), broker)

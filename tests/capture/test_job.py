@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from streams.capture.job import Job, Refusal, standing_of
+from streams.capture.job import Job, RejectedItem, standing_of
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, FencedError, Outgoing, create, read_all
 from streams.wire import Topics
@@ -59,7 +59,7 @@ def test_what_kafka_never_takes_is_passed_over_and_its_neighbours_go_through(
     cluster, topic = made(kafka, unique)
     one = job(cluster, topic)
     refused = one.commit(outgoing(topic, b"1", b"2", os.urandom(LARGE), b"4", b"5"))
-    assert refused == [Refusal(2, refused[0].reason)]
+    assert refused == [RejectedItem(2, refused[0].reason)]
     assert "too large" in refused[0].reason
     assert one.standing == (5, 1, 5)
     one.close()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streams.capture import Record, TimestampType
-from streams.capture.job import Refusal
+from streams.capture.job import RejectedItem
 from streams.capture.replay import Clock, Progress, Replayed
 from streams.capture.replay import replay as loop
 from streams.capture.schedule import Due
@@ -40,12 +40,12 @@ class Memory:
         self.broken: SurroundingsError | None = None
         self.full_after = 0
 
-    def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
+    def commit(self, records: Sequence[Outgoing]) -> list[RejectedItem]:
         if self.broken is not None and len(self.sent) >= self.full_after:
             raise self.broken
         self.sent += [(self.time.now - 100.0, record.value) for record in records]
         wrong = (n for n, record in enumerate(records) if record.value in self.reject)
-        return [Refusal(n, "too large") for n in wrong]
+        return [RejectedItem(n, "too large") for n in wrong]
 
 
 def issue(due: Due, now: int) -> Outgoing:
@@ -113,7 +113,7 @@ def test_batches_are_bounded() -> None:
     sizes: list[int] = []
 
     class Counting(Memory):
-        def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
+        def commit(self, records: Sequence[Outgoing]) -> list[RejectedItem]:
             sizes.append(len(records))
             return super().commit(records)
 

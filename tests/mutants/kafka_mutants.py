@@ -823,7 +823,7 @@ MUTANTS = (
     KafkaMutant(
         "decode an input again that can only be reported",
         _INPUTS,
-        "        if refusal.bare:\n",
+        "        if rejection.bare:\n",
         "        if False:\n",
         "workers/test_hostile.py::test_what_fails_for_no_known_reason_costs_only_itself",
         rule=4,

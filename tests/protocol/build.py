@@ -28,7 +28,7 @@ from streams.protocol import (
     Machine,
     Message,
     Parties,
-    Refusal,
+    RefusalNumbers,
     Report,
     Run,
     SendAck,
@@ -59,7 +59,7 @@ class Side:
     refused: Number | None = None
     inbox: list[Message] = field(default_factory=list)
     queue_on: bool = True
-    refusal: Refusal | None = None
+    refusal: RefusalNumbers | None = None
     broker_key: Callable[[str], str] = str
 
     def run(self, act: Callable[[Machine], None]) -> list[Effect]:

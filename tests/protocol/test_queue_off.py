@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streams.errors import Number
-from streams.protocol import UNPROVOKED, Flag, Limits, Refusal, State
+from streams.protocol import UNPROVOKED, Flag, Limits, RefusalNumbers, State
 from tests.node.evidence import shows
 
 from .build import (
@@ -151,7 +151,7 @@ def test_the_application_ends_after_a_refusal(statement: object) -> None:
     """What was parked before the refused message goes, too: the record says from where."""
     side = off(target())
     side.receives(message(0))
-    side.refusal = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
+    side.refusal = RefusalNumbers(Number.XML_INVALID, Number.VALIDATION_FAILED)
     side.receives(message(1))
     assert side.dialog.state is State.ER
     assert side.dialog.deaf_from == 1

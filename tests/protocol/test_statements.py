@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from streams.errors import Number
-from streams.protocol import Flag, Machine, Refusal, State
+from streams.protocol import Flag, Machine, RefusalNumbers, State
 from tests.node.evidence import shows
 
 from .build import (
@@ -102,7 +102,7 @@ def test_ex_37_who_knows_to_be_the_locked_one() -> None:
 
 # --- messages that are refused -------------------------------------------------------------------
 
-INVALID = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
+INVALID = RefusalNumbers(Number.XML_INVALID, Number.VALIDATION_FAILED)
 
 
 @shows("D8.1")

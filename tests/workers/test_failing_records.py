@@ -16,7 +16,7 @@ from streams.routing import Origin
 from streams.wire import MalformedError, Topics, encode_header, encode_journey, encode_parties
 from streams.workers.endpoint import move_bodies as module
 from streams.workers.endpoint.commit_work import WorkCommitter
-from streams.workers.endpoint.inputs import Refusal
+from streams.workers.endpoint.inputs import RejectReason
 from streams.workers.endpoint.move_bodies import move_bodies
 from streams.workers.forwarder.buffered_copies import BufferedCopies
 from streams.workers.forwarder.offset_tracker import OffsetTracker
@@ -252,19 +252,19 @@ def test_a_kafka_that_is_away_ends_the_move_and_the_worker(
         Tx(step, AWAY).run(monkeypatch)
 
 
-def refused(monkeypatch: pytest.MonkeyPatch, *errors: Exception) -> list[Refusal | None]:
+def refused(monkeypatch: pytest.MonkeyPatch, *errors: Exception) -> list[RejectReason | None]:
     """Refuse an item while the first transactions fail with these errors; return the attempts."""
-    tried: list[Refusal | None] = []
+    tried: list[RejectReason | None] = []
 
-    def transact(_: WorkCommitter, owned: object, work: object, refusal: Refusal) -> bool:
-        tried.append(refusal)
+    def transact(_: WorkCommitter, owned: object, work: object, rejection: RejectReason) -> bool:
+        tried.append(rejection)
         if len(tried) <= len(errors):
             raise errors[len(tried) - 1]
         return True
 
     monkeypatch.setattr(WorkCommitter, "_transact", transact)
     committer = WorkCommitter("A", *cast(Any, (None, None, None, None)))
-    assert committer._refuse(*cast(Any, (None, None, Refusal(Number.CORRUPTED_HEADER))))
+    assert committer._refuse(*cast(Any, (None, None, RejectReason(Number.CORRUPTED_HEADER))))
     return tried
 
 
@@ -273,7 +273,7 @@ def test_an_item_whose_refusal_fails_is_reported_by_its_coordinates(
 ) -> None:
     error = ZeroDivisionError("of course")
     number = Number.CORRUPTED_HEADER
-    assert refused(monkeypatch, error) == [Refusal(number), Refusal(number, bare=True)]
+    assert refused(monkeypatch, error) == [RejectReason(number), RejectReason(number, bare=True)]
     with pytest.raises(ZeroDivisionError):  # it is not the item's content
         refused(monkeypatch, error, error)
 

@@ -20,7 +20,7 @@ from streams.services.notice import (
     NOTHING_TO_DO,
     UNKNOWN,
     UNUSABLE,
-    Refusal,
+    ErrorReply,
     asker,
     refusal_of,
 )
@@ -58,7 +58,7 @@ class Notices:
     clock: Callable[[], float] = time.time
     _last: _LastRead = field(default_factory=_LastRead)
 
-    def answer(self, broker: str, body: bytes) -> Refusal | None:
+    def answer(self, broker: str, body: bytes) -> ErrorReply | None:
         """Create the route that the database with this broker id requests, or return an error."""
         asked = parse_missing_route(body)
         if asked is None:
@@ -80,7 +80,7 @@ class Notices:
 
     def _create_routes(
         self, broker: str, asked: MissingRoute, offers: Sequence[Offer], now: float
-    ) -> Refusal | None:
+    ) -> ErrorReply | None:
         known = asker(self._last.topology, broker) if now - self._last.at < _FRESH else None
         if known is not None and answer(asked, offers, known[1].routes, now) == NOTHING_TO_DO:
             return None
@@ -108,7 +108,7 @@ class Notices:
 
     def _execute(
         self, place: Place, sql: str, now: float, state: CatalogState | None = None
-    ) -> Refusal | None:
+    ) -> ErrorReply | None:
         instance, database = place
         script = Script(instance, database.name, sql, _FILE)
         try:

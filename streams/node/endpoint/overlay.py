@@ -28,7 +28,7 @@ from streams.protocol import (
     Machine,
     Message,
     Parties,
-    Refusal,
+    RefusalNumbers,
     Seen,
     Source,
 )
@@ -267,7 +267,7 @@ class Overlay:
 
 def _judge(
     endpoint: CommittedState, any_body: AnyBody, dialog: Dialog, header: Header, body: bytes
-) -> Refusal | None:
+) -> RefusalNumbers | None:
     if len(body) > endpoint.limits.body:
         return TOO_LARGE
     if any_body[dialog.database, dialog.contract, header.type, not dialog.is_initiator]:

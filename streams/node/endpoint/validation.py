@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from streams.errors import Number
 from streams.node.endpoint.patterns import run_linearly
-from streams.protocol import Dialog, Flag, Header, Refusal
+from streams.protocol import Dialog, Flag, Header, RefusalNumbers
 from streams.topology import Validation
 from streams.xml_reader import is_checkable, is_well_formed
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from streams.node.catalog_view import Contract, MessageType
     from streams.node.endpoint.committed import CommittedState
 
-_NOT_A_TYPE_HERE = Refusal(Number.TYPE_UNKNOWN, Number.TYPE_NOT_ACCEPTED)
-_NOT_IN_CONTRACT = Refusal(Number.TYPE_OUTSIDE_CONTRACT, Number.TYPE_NOT_ACCEPTED)
-_BY_INITIATOR = Refusal(Number.SENT_BY_WRONG_INITIATOR, Number.INITIATOR_SENT_TARGETS_TYPE)
-_BY_TARGET = Refusal(Number.SENT_BY_WRONG_TARGET, Number.TARGET_SENT_INITIATORS_TYPE)
-_INVALID = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
-TOO_LARGE = Refusal(Number.MESSAGE_TOO_LARGE, Number.MESSAGE_TOO_LARGE)
+_NOT_A_TYPE_HERE = RefusalNumbers(Number.TYPE_UNKNOWN, Number.TYPE_NOT_ACCEPTED)
+_NOT_IN_CONTRACT = RefusalNumbers(Number.TYPE_OUTSIDE_CONTRACT, Number.TYPE_NOT_ACCEPTED)
+_BY_INITIATOR = RefusalNumbers(Number.SENT_BY_WRONG_INITIATOR, Number.INITIATOR_SENT_TARGETS_TYPE)
+_BY_TARGET = RefusalNumbers(Number.SENT_BY_WRONG_TARGET, Number.TARGET_SENT_INITIATORS_TYPE)
+_INVALID = RefusalNumbers(Number.XML_INVALID, Number.VALIDATION_FAILED)
+TOO_LARGE = RefusalNumbers(Number.MESSAGE_TOO_LARGE, Number.MESSAGE_TOO_LARGE)
 """Rejects a body larger than any SEND accepts, because no application could forward it."""
 _OWN = int(Flag.END | Flag.ERROR)
 _LISTS = re.compile(r"[:<]list\b|NMTOKENS|IDREFS|ENTITIES")
@@ -56,7 +56,7 @@ def judge(
     message_type: MessageType | None,
     header: Header,
     body: bytes,
-) -> Refusal | None:
+) -> RefusalNumbers | None:
     """Return why the receiver rejects a complete message, or ``None``.
 
     System messages (EndDialog, Error) are accepted under every contract.

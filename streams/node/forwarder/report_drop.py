@@ -51,12 +51,12 @@ def report_drop(
 
     ``routes``: the names of the chosen routes.
     """
-    refusal = _Refusal(record, number, here, codec, hop, now, codec.parties(record.route), routes)
-    return Outcome(status=refusal.status(), event=refusal.event(), ask=refusal.ask())
+    drop = _Drop(record, number, here, codec, hop, now, codec.parties(record.route), routes)
+    return Outcome(status=drop.status(), event=drop.event(), ask=drop.ask())
 
 
 @dataclass(frozen=True, slots=True)
-class _Refusal:
+class _Drop:
     """The report of a copy that is not forwarded."""
 
     record: Record

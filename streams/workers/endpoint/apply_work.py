@@ -17,7 +17,7 @@ from streams.workers.endpoint.inputs import (
     HeldBackError,
     Input,
     Intake,
-    Refusal,
+    RejectReason,
     report_parked,
 )
 from streams.workers.endpoint.partition import Partition, Work
@@ -71,31 +71,31 @@ class WorkApplier:
         owned: Partition,
         work: Work,
         read_at: float,
-        refusal: Refusal | None = None,
+        rejection: RejectReason | None = None,
         bodies: Bodies | None = None,
     ) -> Applied:
-        """Apply work whose records were read at ``read_at``, or report its ``refusal``.
+        """Apply work whose records were read at ``read_at``, or report its ``rejection``.
 
         Raises TooMuchError if its bodies do not fit into one transaction.
         """
         tx = owned.endpoint.begin(
             bodies or owned.bodies,
             self._now(),
-            timers=work.timers and refusal is None,
+            timers=work.timers and rejection is None,
             opens=work.opens,
             most=owned.allowance.records,
-            taken=Taken(work.due, work.room if refusal is None else (), work.probes),
+            taken=Taken(work.due, work.room if rejection is None else (), work.probes),
         )
         positions = dict(owned.positions)
         left: Sequence[Message] = ()
         parked: Sequence[DialogKey] = ()
         try:
-            if refusal is None:
+            if rejection is None:
                 left = self._apply_records(owned, tx, work, positions, read_at)
             else:
                 parked = (*work.due, *work.probes, *work.room)
                 tx.probed = work.probes
-                self._refuse(tx, work, parked, positions, refusal)
+                self._refuse(tx, work, parked, positions, rejection)
             tx.close()
         except BaseException:
             self.abandon([Applied(owned, work, tx, positions)])
@@ -153,13 +153,13 @@ class WorkApplier:
         work: Work,
         parked: Iterable[DialogKey],
         positions: dict[str, int],
-        refusal: Refusal,
+        rejection: RejectReason,
     ) -> None:
         for message in _unread(work.messages, positions):
-            self._intake.refuse(tx, message, refusal)
+            self._intake.refuse(tx, message, rejection)
             positions[message.topic() or ""] = (message.offset() or 0) + 1
         for key in parked:
-            report_parked(tx, key, refusal)
+            report_parked(tx, key, rejection)
 
 
 def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:

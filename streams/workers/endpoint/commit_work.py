@@ -16,7 +16,7 @@ from streams.errors import SurroundingsError
 from streams.kafka import Consumer, FencedError, GoneError, TopicPartition
 from streams.workers.endpoint.allowance import BYTES, LONG
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
-from streams.workers.endpoint.inputs import Refusal, TooMuchError
+from streams.workers.endpoint.inputs import RejectReason, TooMuchError
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.transactions import Transactions
 from streams.workers.event_counts import Committed
@@ -138,20 +138,22 @@ class WorkCommitter:
             return all(half.is_nothing or self._alone(owned, half) for half in halves)
         log.error("%s: %s failed", self._home, work, exc_info=failure)
         why = failure.message if isinstance(failure, GoneError) else ""
-        return self._refuse(owned, work, Refusal(number_of(failure), why))
+        return self._refuse(owned, work, RejectReason(number_of(failure), why))
 
-    def _refuse(self, owned: Partition, work: Work, refusal: Refusal) -> bool:
+    def _refuse(self, owned: Partition, work: Work, rejection: RejectReason) -> bool:
         """Report a single item, or its coordinates if its content cannot be read or written."""
         try:
-            return self._transact(owned, work, refusal)
+            return self._transact(owned, work, rejection)
         except Exception as error:
             if not is_caused_by_record(error):
                 raise
             log.exception("%s: rejecting %s failed; reporting its place only", self._home, work)
-        return self._transact(owned, work, refusal._replace(bare=True))
+        return self._transact(owned, work, rejection._replace(bare=True))
 
-    def _transact(self, owned: Partition, work: Work, refusal: Refusal | None = None) -> bool:
-        """Apply work, or report its ``refusal``; return ``False`` if Kafka aborted.
+    def _transact(
+        self, owned: Partition, work: Work, rejection: RejectReason | None = None
+    ) -> bool:
+        """Apply work, or report its ``rejection``; return ``False`` if Kafka aborted.
 
         If the bodies are too large for one transaction, the allowance is halved until they fit;
         work that was already bisected is bisected further instead. A single item is read regardless
@@ -162,7 +164,7 @@ class WorkCommitter:
         while True:
             began = time.monotonic()
             try:
-                applied = self._works.apply(owned, work, self._read_at, refusal, bodies)
+                applied = self._works.apply(owned, work, self._read_at, rejection, bodies)
                 return self._commit([applied], began)
             except TooMuchError:
                 if work.opens and owned.allowance.records > 1:

@@ -52,7 +52,7 @@ class TooMuchError(Exception):
     """The bodies that a transaction needs exceed its limit; retry with less work."""
 
 
-class Refusal(NamedTuple):
+class RejectReason(NamedTuple):
     """The reason to reject an item; ``bare``: report only its coordinates, and decode nothing.
 
     ``why``: the reason in words, if it is more specific than the text of ``number``.
@@ -213,14 +213,14 @@ class Intake:
         if right != message.partition():
             raise MalformedError(f"the key belongs to partition {right}")
 
-    def refuse(self, tx: Transaction, message: Message, refusal: Refusal) -> None:
+    def refuse(self, tx: Transaction, message: Message, rejection: RejectReason) -> None:
         """Reject an input that cannot be applied: a frame is not acknowledged, and a command fails.
 
-        Raises any error of the decoder, unless the refusal is ``bare``.
+        Raises any error of the decoder, unless the rejection is ``bare``.
         """
-        number = refusal.number
-        detail = f"rejected because it failed twice: {refusal.reason}"
-        if refusal.bare:
+        number = rejection.number
+        detail = f"rejected because it failed twice: {rejection.reason}"
+        if rejection.bare:
             _tell(tx, message, EventKind.CORRUPTED_MESSAGE, error=number, detail=detail)
             return
         if message.topic() != self.inputs.cmd:
@@ -247,7 +247,7 @@ def _place(message: Message) -> str:
     return f"{message.topic()}/{message.partition()}@{message.offset()}"
 
 
-def report_parked(tx: Transaction, key: DialogKey, refusal: Refusal) -> None:
+def report_parked(tx: Transaction, key: DialogKey, rejection: RejectReason) -> None:
     """Report that a dialog's timer cannot be applied (event 160)."""
     database, conversation, is_initiator = key
     tx.emit_event(
@@ -255,8 +255,8 @@ def report_parked(tx: Transaction, key: DialogKey, refusal: Refusal) -> None:
         conversation=conversation,
         database=database,
         from_initiator=is_initiator,
-        error=refusal.number,
-        detail=f"its timer is postponed because it failed twice: {refusal.reason}",
+        error=rejection.number,
+        detail=f"its timer is postponed because it failed twice: {rejection.reason}",
     )
 
 
