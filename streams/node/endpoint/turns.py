@@ -26,7 +26,7 @@ FREE = 32_000
 The transaction's flows share these records evenly, so that no flow waits because the bodies of
 another flow are far apart.
 """
-DIALOG = 36
+DIALOG_READS = 36
 """Number of records that can be read in the time that each dialog of a transaction takes."""
 
 
@@ -78,9 +78,9 @@ class _FlowTurns:
 
     The dialog with the oldest message is next, and plans a few messages. If m messages of each of D
     dialogs are planned, whose messages are interleaved evenly in ``cmd``, then a transaction of T
-    messages has T/m dialogs and reads m·D records. This is fastest with m² = DIALOG·T/D, or with
-    GAP instead of a larger D, because a seek skips the rest. If a thousand dialogs waited and each
-    planned its whole window, each message would be read 20 times.
+    messages has T/m dialogs and reads m·D records. This is fastest with m² = DIALOG_READS·T/D, or
+    with GAP instead of a larger D, because a seek skips the rest. If a thousand dialogs waited and
+    each planned its whole window, each message would be read 20 times.
 
     A dialog's last m/2 messages are planned together with those before them, because this costs
     less than another turn. In total, each dialog plans a window of messages, or an equal share of
@@ -102,7 +102,7 @@ class _FlowTurns:
             tx.turns.added.append(self._flow)
         count = max(len(keys), len(self._flow.waiting))
         self._share = max(tx.endpoint.limits.window, self._room // count)
-        self._few = max(1, isqrt(DIALOG * fair // min(count, GAP)))
+        self._few = max(1, isqrt(DIALOG_READS * fair // min(count, GAP)))
         self._started: list[tuple[int, DialogKey, Iterator[int]]] = []
         """A heap of dialogs with more messages: the next position, and the later positions."""
 

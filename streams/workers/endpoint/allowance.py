@@ -13,7 +13,7 @@ LONG = 1.0
 records wait for the current transaction, at both endpoints."""
 SHORT = LONG / 2
 """Maximum duration in seconds of a short transaction, after which the next may be larger."""
-DIALOG = 2
+DIALOG_COST = 2
 """Cost of a dialog in a transaction, in records: its copy, state, timers, and acknowledgement."""
 LIVELY = 10
 """Records per dialog at which a transaction may have the maximum size."""
@@ -67,7 +67,7 @@ class Allowance:
     def _affordable(self, records: int, dialogs: int) -> int:
         """Return the number of records that cost as much as ``most`` with LIVELY per dialog."""
         each = max(1.0, records / max(1, dialogs))
-        most = self._most * (1 + DIALOG / LIVELY) / (1 + DIALOG / each)
+        most = self._most * (1 + DIALOG_COST / LIVELY) / (1 + DIALOG_COST / each)
         return min(self._most, max(SMALL, int(most)))
 
 
