@@ -29,7 +29,7 @@ from streams.kafka import (
 )
 from streams.kafka.hung import PATIENCE as HUNG
 from streams.monitor.liveness import Liveness
-from streams.node import counted
+from streams.node import forward_size
 from streams.topology import Topology, next_instances, pair_names
 from streams.wire import MalformedError, Topics
 from streams.wire.heartbeats import HeartbeatReader
@@ -239,7 +239,7 @@ class Eye:
             try:
                 for offset in unknown:
                     with suppress(GoneError):
-                        known[offset] = counted(len(bodies.fetch(offset)))
+                        known[offset] = forward_size(len(bodies.fetch(offset)))
             finally:
                 bodies.close()
         if known:

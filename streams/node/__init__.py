@@ -22,7 +22,7 @@ from streams.node.endpoint.route_requests import (
 from streams.node.endpoint.transaction import Transaction
 from streams.node.events import event
 from streams.node.forwarder.decide import Forwarder
-from streams.node.forwarder.holding import Holding, counted
+from streams.node.forwarder.holding import Holding, forward_size
 from streams.node.forwarder.lane import Lane
 from streams.node.forwarder.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.forwarder.ports import EnvelopeCodec, HopView, Roles
@@ -103,9 +103,9 @@ __all__ = [
     "answer_in",
     "catalog_of",
     "claims_of",
-    "counted",
     "displaced",
     "event",
+    "forward_size",
     "held_epoch",
     "home_of",
     "member_name",

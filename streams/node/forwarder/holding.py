@@ -22,7 +22,7 @@ ENVELOPE, HEADER = 2_048, 128
 """Bytes of headers that are not counted, and the overhead per header besides name and value."""
 
 
-def counted(body: int, headers: Sequence[tuple[str, bytes | None]] = ()) -> int:
+def forward_size(body: int, headers: Sequence[tuple[str, bytes | None]] = ()) -> int:
     """Return the number of bytes of a copy that count towards MESSAGE_FORWARD_SIZE.
 
     A body counts with a minimum size, because an EndDialog has no body, and many EndDialogs must

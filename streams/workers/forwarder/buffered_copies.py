@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from streams.errors import Number
 from streams.kafka import Message, headers_of
-from streams.node import Holding, Record, counted
+from streams.node import Holding, Record, forward_size
 from streams.wire.spans import spans_of
 from streams.workers.forwarder.local_producer import source_of
 from streams.workers.forwarder.offset_tracker import Where
@@ -87,7 +87,7 @@ class BufferedCopies:
         """Buffer a copy, or return the reason why it is dropped instead: 11288 or 11289."""
         if held.refused_by is not None:
             self._refused[held.refused_by] = time.monotonic() + _AGAIN
-        size = counted(held.record.size, headers_of(held.message))
+        size = forward_size(held.record.size, headers_of(held.message))
         number = self._holding.add(key, held, size)
         if number is None:
             self._first_end = min(self._first_end, held.expires_at)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from streams.kafka import Cluster, Headers, KafkaError, KafkaException, Message, Producer
-from streams.node import counted
+from streams.node import forward_size
 
 Item = TypeVar("Item")
 
@@ -63,7 +63,7 @@ class RemoteProducer(Generic[Item]):
 
         ``size`` is the number of bytes counted for the item; the headers of the copy are added.
         """
-        size = counted(size, headers)
+        size = forward_size(size, headers)
         if self.size and self.size + size > self.limit and not self._room(size):
             return False
         self._tickets += 1

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streams.kafka import Headers, Message, headers_of, is_passing
-from streams.node import counted
+from streams.node import forward_size
 from streams.routing import Origin
 from streams.wire import Topics
 from streams.wire.evolution import unannounced
@@ -58,7 +58,7 @@ class RemoteProducers:
         message, ahead = copy.message, self._remote.ahead(copy.instance)
         return producer.take(
             copy,
-            counted(len(message), headers_of(message)),  # the source message is kept
+            forward_size(len(message), headers_of(message)),  # the source message is kept
             self.topic(copy.instance),
             message.key(),
             message.value(),
