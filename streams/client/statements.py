@@ -2,8 +2,9 @@
 
 :class:`~streams.client.client.Client` sends them to Kafka at once, an
 :class:`~streams.client.exchange.Exchange` in one transaction with the received messages, an
-:class:`~streams.client.outbox.Outbox` in one transaction with the application's own tables. Code
-that takes :class:`Statements` works with all three.
+:class:`~streams.client.outbox.Outbox` in one transaction with the application's own tables, and
+:class:`~streams.client.once.Once` once for each record of another source. Code that takes
+:class:`Statements` works with all four.
 """
 
 from __future__ import annotations
