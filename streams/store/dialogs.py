@@ -12,11 +12,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from streams.protocol import Limits
 from streams.store.state_rows import DialogSide
 from streams.store.state_tables import DIALOGS
 from streams.store.store import Store
 
-RETRY_CEILING = 64_000
+RETRY_CEILING = Limits().retries[-1]
 """Longest time between two delivery attempts (U-27), in milliseconds."""
 LEFT_OPEN = 600_000
 """Milliseconds without a statement since the end or failure of the other side, after which a side

@@ -15,6 +15,7 @@ import logging
 import threading
 
 from streams.kafka import partitions_of
+from streams.node import FRESH
 from streams.workers.control import Control
 from streams.workers.endpoint.assignment import Assignment
 from streams.workers.endpoint.restore import MISSED, Replay
@@ -23,7 +24,7 @@ from streams.workers.slot import Slot
 log = logging.getLogger("hopline.endpoint")
 ready = logging.getLogger("hopline.ready")
 
-SILENCE = 3.0
+SILENCE = FRESH / 1000
 """Seconds without a heartbeat after which a slot is taken over."""
 _LOOK = 0.2
 """Seconds between checks whether the slot is free; the partitions share this time."""
