@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-import uuid
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
@@ -25,7 +24,7 @@ from streams.kafka import (
     read_begins,
     read_live,
 )
-from streams.protocol import Dialog
+from streams.protocol import Dialog, DialogKey
 from streams.report.begins import Begins
 from streams.report.facts import ALWAYS
 from streams.report.gather import Facts, Gatherer, refused_shared
@@ -36,9 +35,6 @@ from streams.topology import Topology, homes_of
 from streams.wire import MalformedError
 from streams.wire.state import decode_dialog, decode_positions
 from streams.wire.state_keys import POSITIONS_KEY, endpoint_of
-
-DialogKey = tuple[str, uuid.UUID, bool]
-"""(database, conversation, is initiator)"""
 
 _PartsByDialog = defaultdict[bytes, list[Part]]
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from streams.analysis.diagnose.case import placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
 from streams.topology.snapshot import ConversationEndpoint, DialogState
+from streams.topology.validate import LIFETIME_MAX
 
-LIFETIME_MAX = 2_147_483_647
-"""BEGIN DIALOG's default LIFETIME in seconds; an endpoint's age follows from it."""
 HOUR, DAY = 3600.0, 86400.0
 LONG, IDLE = HOUR, 7 * DAY
 """Minimum age of a suspicious endpoint in seconds; a dialog may be in use for days."""

@@ -9,7 +9,7 @@ from streams.topology.yaml_file.nodes import Node, optional
 
 ENDPOINT_SECURITY_KEYS = ("encryption", "algorithms", "authentication")
 _CERTIFICATE = ("subject", "starts", "expires", "user")
-_PERMISSIONS = {Securable.SERVICE: "SEND", Securable.ENDPOINT: "CONNECT"}
+PERMISSIONS = {Securable.SERVICE: "SEND", Securable.ENDPOINT: "CONNECT"}
 """Default permission of a grant, by securable."""
 
 
@@ -40,7 +40,7 @@ def _grant(node: Node, securable: Securable) -> Grant:
     for key in (on, "to"):
         if key not in given:
             raise node.error(f"a grant without {key}", f"Add {key}: to it.")
-    permission = _PERMISSIONS[securable]
+    permission = PERMISSIONS[securable]
     if "permission" in given:
         permission = given["permission"].text("a permission").upper()
     denied = "denied" in given and given["denied"].switch("denied")

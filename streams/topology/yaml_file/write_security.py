@@ -8,10 +8,9 @@ from typing import Any
 
 from streams.topology.model import Endpoint
 from streams.topology.procedures import BeginDialog, Procedure
-from streams.topology.security import Certificate, Encryption, Grant, Securable
+from streams.topology.security import Certificate, Encryption, Grant
 from streams.topology.system import DEFAULT
-
-_PERMISSIONS = {Securable.SERVICE: "SEND", Securable.ENDPOINT: "CONNECT"}
+from streams.topology.yaml_file.security import PERMISSIONS
 
 
 def endpoint_security(e: Endpoint) -> dict[str, Any]:
@@ -41,7 +40,7 @@ def grants(held: tuple[Grant, ...]) -> list[dict[str, Any]]:
 
 
 def _grant(g: Grant) -> dict[str, Any]:
-    permission = {} if g.permission == _PERMISSIONS[g.securable] else {"permission": g.permission}
+    permission = {} if g.permission == PERMISSIONS[g.securable] else {"permission": g.permission}
     denied = {"denied": True} if g.denied else {}
     return {g.securable.value: g.name, "to": g.principal, **permission, **denied}
 
