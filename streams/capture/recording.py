@@ -152,7 +152,7 @@ def begin(
     return Recording(cluster.id(), dict(asked), ids, nested(begins), upto)
 
 
-def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bool) -> Recording:
+def go_on(manifest: Manifest, wanted: Recording, *, follow: bool) -> Recording:
     """Return the recording that continues an interrupted or followed recording.
 
     ``wanted`` is the recording that the command would start now. Raises UsageError if it differs

@@ -53,7 +53,7 @@ def assemble(
     The same input gives the same records, including ids.
     """
     staging.flush()
-    _unite(staging, between)
+    _unite(staging)
     _take_waiting(staging, report)
     _complete(staging, report, ends=ends)
     _name_types(staging)
@@ -64,7 +64,7 @@ def assemble(
 # --- Merging in the database ---------------------------------------------------------------------
 
 
-def _unite(staging: Staging, between: Between) -> None:
+def _unite(staging: Staging) -> None:
     """Merge all known facts about a dialog into one row."""
     staging.run(
         "CREATE TABLE party (conversation BLOB PRIMARY KEY, from_service TEXT, to_service TEXT, "

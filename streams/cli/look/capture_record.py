@@ -67,7 +67,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
         cluster, topics, order.words, since=since, until=order.until, follow=order.follow
     )
     if former is not None:
-        recording = go_on(cluster, former, recording, follow=order.follow)
+        recording = go_on(former, recording, follow=order.follow)
         _report(f"capture: resuming after {counted(total(former.parts).records, 'record')}")
     prefix = cluster.topics.prefix
     metadata = Metadata(CaptureOrigin.CAPTURED, prefix, order.topology, now, learn_from(cluster))

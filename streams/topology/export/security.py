@@ -76,7 +76,7 @@ def write_endpoint(script: Script, instance: Instance) -> None:
         f"CREATE ENDPOINT {bracket(e.name or '')}",
         f"    STATE = {e.state.name}",
         f"    AS TCP (LISTENER_PORT = {e.port})",
-        f"    FOR SERVICE_BROKER ({', '.join(_options(script, e))});",
+        f"    FOR SERVICE_BROKER ({', '.join(_options(e))});",
     )
     if e.transport is not Transport.FAILOVER:
         script.note("endpoint", f"its transport is {e.transport.value}, a Hopline setting")
@@ -90,19 +90,19 @@ def write_endpoint(script: Script, instance: Instance) -> None:
     script.go()
 
 
-def _options(script: Script, e: Endpoint) -> list[str]:
+def _options(e: Endpoint) -> list[str]:
     options = []
     if e.authentication:
-        options.append(f"AUTHENTICATION = {_words(script, e.authentication)}")
+        options.append(f"AUTHENTICATION = {_words(e.authentication)}")
     if e.encryption is not Encryption.REQUIRED or e.algorithms:
-        algorithms = f" ALGORITHM {_words(script, e.algorithms)}" if e.algorithms else ""
+        algorithms = f" ALGORITHM {_words(e.algorithms)}" if e.algorithms else ""
         options.append(f"ENCRYPTION = {e.encryption.name}{algorithms}")
     options.append(f"MESSAGE_FORWARDING = {'ENABLED' if e.forwarding else 'DISABLED'}")
     options.append(f"MESSAGE_FORWARD_SIZE = {e.forward_size_mb}")
     return options
 
 
-def _words(script: Script, words: tuple[str, ...]) -> str:
+def _words(words: tuple[str, ...]) -> str:
     """Return the words of a clause, with other texts, such as a certificate's name, in brackets."""
     named = [n and words[n - 1] == "CERTIFICATE" for n in range(len(words))]
     return " ".join(
