@@ -28,7 +28,6 @@ from tests.wire import values as v
 
 KEY = b"ServerA"
 NOW = 1_790_000_000_000
-CLAIMS = st.lists(st.builds(Claim, v.names, st.booleans(), v.longs), max_size=2)
 BEATS = st.lists(
     st.tuples(
         st.sampled_from(("r", "another")),
