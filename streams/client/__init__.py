@@ -1,4 +1,12 @@
-"""Dialogs for applications: begin, send, receive, end."""
+"""Dialogs for applications: begin, send, receive, end.
+
+Statements: ``statements`` builds commands, and ``client``, ``exchange``, ``once`` and ``outbox``
+deliver them; ``answers`` waits for their results, and ``conversation`` is the handle of a dialog.
+
+RECEIVE: ``receiver`` returns the messages that ``ahead`` has read, with one ``partition_ahead`` for
+each partition. ``queues`` reads the queue's settings, ``begin`` and ``readings`` find where a group
+starts, ``read_errors`` words errors, and ``inbox`` recognizes messages that are delivered again.
+"""
 
 from streams.client.begin import Begin, PositionLostError
 from streams.client.client import Client

@@ -1,4 +1,19 @@
-"""Clusters, clients, topics and the catalog in Kafka; nothing else imports confluent_kafka."""
+"""Clusters, clients, topics and the catalog in Kafka; nothing else imports confluent_kafka.
+
+``cluster`` creates all clients; ``stated`` finds a cluster that a topology defines. ``deploy`` is
+the deployment of a topology: ``create_topics`` and ``compare_topics``, then ``catalog``; ``acls``
+and ``brokers`` concern users and brokers.
+
+To read: ``reader`` to the end of partitions, ``follow`` and ``spans`` many topics, ``recent`` the
+newest records, ``fetcher`` single records, ``taking`` what a client has already fetched. To write
+in a transaction: ``transactor``; ``fenced`` recognizes a client whose name another process has
+taken. Offsets and groups: ``commits``, ``committed``, ``notes``, ``lag``, ``members``,
+``coordinator``; ``trim`` deletes the beginnings of logs.
+
+Errors and watchdogs: ``failure`` turns exceptions into errors with a remedy; ``patience`` limits
+calls that may never return; ``outage``, ``lost_brokers``, ``stalled_fetch``, ``returning``,
+``consumer_health`` and ``hung`` detect what the client does not report.
+"""
 
 from streams.kafka.acls import create_acls, set_passwords
 from streams.kafka.catalog import (
