@@ -9,7 +9,7 @@ from pathlib import Path
 from streams.analysis.diagnose import CAUSES
 from streams.analysis.diagnose.meanings import meaning
 from streams.errors import EventKind, Number, text_of
-from streams.errors.events import SUBCLASSES
+from streams.errors.event_kinds import SUBCLASSES
 from streams.topology.snapshot import STATUS_NUMBERS
 from streams.topology.validate import RULES
 from tests.conformance.page import rewritten, stale, table

@@ -7,7 +7,7 @@ traceback.
 """
 
 from streams.errors.event import CopyOutcome, Event, copy_outcome
-from streams.errors.events import ConversationEvent, EventKind
+from streams.errors.event_kinds import ConversationEvent, EventKind
 from streams.errors.exceptions import HoplineError, InputError, SurroundingsError, UsageError
 from streams.errors.numbers import Number, text_of
 

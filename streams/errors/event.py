@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TypedDict
 
-from streams.errors.events import EventKind
+from streams.errors.event_kinds import EventKind
 from streams.errors.numbers import Number
 
 

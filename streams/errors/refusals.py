@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from streams.errors.event import Event
-from streams.errors.events import EventKind
+from streams.errors.event_kinds import EventKind
 
 
 class Refusal(NamedTuple):

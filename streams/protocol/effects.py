@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from streams.errors.events import EventKind
+from streams.errors.event_kinds import EventKind
 from streams.errors.numbers import Number
 from streams.protocol.frames import Ack, Header, Journey, Message
 

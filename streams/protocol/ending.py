@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.errors.events import ConversationEvent, EventKind
+from streams.errors.event_kinds import ConversationEvent, EventKind
 from streams.errors.numbers import Number
 from streams.protocol.dialog import Dialog
 from streams.protocol.effects import Effect, Report, SendError, not_kept

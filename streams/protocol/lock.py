@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streams.errors.events import EventKind
+from streams.errors.event_kinds import EventKind
 from streams.errors.numbers import Number
 from streams.protocol.dialog import Dialog
 from streams.protocol.effects import Effect, Report, SendError, undeliverable

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from streams.errors.events import ConversationEvent, EventKind
+from streams.errors.event_kinds import ConversationEvent, EventKind
 from streams.errors.numbers import Number
 from streams.protocol.dialog import EVERYTHING, Dialog
 from streams.protocol.effects import Effect, Report, SendAck, not_kept

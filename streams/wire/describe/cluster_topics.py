@@ -6,7 +6,7 @@ import json
 from urllib.parse import unquote
 
 from streams.errors import EventKind, text_of
-from streams.errors.events import SUBCLASSES
+from streams.errors.event_kinds import SUBCLASSES
 from streams.wire.catalog_objects import decode_catalog_object
 from streams.wire.describe.builder import Description, DescriptionBuilder
 from streams.wire.dialog_records import EventRecord
