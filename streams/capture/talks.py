@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeVar
 
 from streams.capture.record import Header
 from streams.protocol import Command
-from streams.protocol.frames import CommandKind, Flag
+from streams.protocol.command import CommandKind
+from streams.protocol.frames import Flag
 from streams.wire import MalformedError, Topics, unescape
 from streams.wire.describe import RawRecord
 from streams.wire.dialog_records import QueuedRecord, StatementRecord

@@ -6,6 +6,7 @@ The package is pure: it uses only the standard library, no clock and no I/O. Sta
 
 from streams.protocol.cause import Cause, Source
 from streams.protocol.chunk import CHUNK, Chunk
+from streams.protocol.command import Command, CommandKind
 from streams.protocol.dialog import (
     ADDRESSES,
     DEFAULT_PRIORITY,
@@ -32,8 +33,6 @@ from streams.protocol.frames import (
     UNPROVOKED,
     Ack,
     Acknowledgement,
-    Command,
-    CommandKind,
     Flag,
     Fragment,
     Header,

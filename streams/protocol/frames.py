@@ -1,4 +1,4 @@
-"""Frames between endpoints, and statements of applications, as values.
+"""Frames between endpoints, as values.
 
 A *frame* is a message or an acknowledgement. Its envelope has three parts, because they change at
 different times: :class:`Parties` (the same for a whole direction of a dialog), :class:`Header`
@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from enum import Enum, IntFlag
+from enum import IntFlag
 from functools import lru_cache
 from typing import Any, NamedTuple
-
-from streams.protocol.cause import Cause
 
 PREFIX = "http://schemas.microsoft.com/SQL/ServiceBroker/"  # C-02
 DEFAULT = "DEFAULT"
@@ -210,58 +208,3 @@ class Status(NamedTuple):
 def request_owner(broker_id: str, service: str) -> uuid.UUID:
     """Return the id whose partition keeps a database's route requests for a service."""
     return uuid.uuid5(_REQUEST_IDS, f"{broker_id}\0{service}")
-
-
-class CommandKind(Enum):
-    """The kinds of statements."""
-
-    BEGIN = "BEGIN"
-    SEND = "SEND"
-    END = "END"
-    TIMER = "TIMER"
-    MOVE = "MOVE"
-
-
-class Command(NamedTuple):
-    """A statement of an application. ``stored_at`` is its record's time, by the writer's clock.
-
-    ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
-    whose group BEGIN joins; ``group`` is the group of BEGIN or MOVE; ``also`` lists other
-    conversations of the same side on which SEND sends the same message; if one conversation rejects
-    the message, none of them sends it. A statement with a ``cause`` is applied once, however often
-    it is issued.
-    """
-
-    conversation: uuid.UUID
-    command_id: uuid.UUID
-    kind: CommandKind
-    database: str
-    from_initiator: bool = True
-    issued_at: int = 0
-    reply_to: str | None = None
-    from_service: str | None = None
-    to_service: str | None = None
-    to_broker: str | None = None
-    contract: str | None = None
-    lifetime: int | None = None
-    group: uuid.UUID | None = None
-    type: str | None = None
-    error_code: int | None = None
-    error_text: str | None = None
-    cleanup: bool = False
-    body: bytes | None = None
-    stored_at: int = 0
-    related: uuid.UUID | None = None
-    timeout: int | None = None
-    also: tuple[uuid.UUID, ...] = ()
-    cause: Cause | None = None
-
-    def caused_by(self, cause: Cause) -> Command:
-        """Return the statement with a cause, and with the id derived from that cause."""
-        return self._replace(command_id=cause.id, cause=cause)
-
-    def message_id(self, conversation: uuid.UUID) -> uuid.UUID:
-        """Return the id of the message that the statement sends on one of its conversations."""
-        if conversation is self.conversation or conversation == self.conversation:
-            return self.command_id
-        return uuid.uuid5(self.command_id, conversation.hex)

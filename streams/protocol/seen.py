@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from streams.protocol.cause import Cause, Source
-from streams.protocol.frames import Command
+from streams.protocol.command import Command
 
 KEPT = 16
 """Maximum number of statements of a source that are stored individually."""

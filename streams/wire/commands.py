@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from streams.protocol.cause import Cause, Source
-from streams.protocol.frames import Command, CommandKind
+from streams.protocol.command import Command, CommandKind
 from streams.wire.bounds import LARGEST, LARGEST_STATEMENT, LONGEST
 from streams.wire.glance import guid, instant
 from streams.wire.packing import pack_long

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streams.capture import CaptureOrigin, CaptureWriter, Metadata, Record, TimestampType
-from streams.protocol.frames import Command, CommandKind
+from streams.protocol.command import Command, CommandKind
 from streams.wire import Topics
 from streams.wire.records import command_record
 

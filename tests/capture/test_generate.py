@@ -15,7 +15,7 @@ import pytest
 from streams.capture import CaptureOrigin, CaptureReader, Record
 from streams.capture.generate import EPOCH, ORDER, ORDER_LINE, Traffic, generate, write_traffic
 from streams.errors import UsageError
-from streams.protocol.frames import Command, CommandKind
+from streams.protocol.command import Command, CommandKind
 from streams.resources import topologies_dir
 from streams.wire import decode_command
 

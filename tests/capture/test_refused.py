@@ -9,7 +9,7 @@ import pytest
 
 from streams.capture.refused import predict_refusals
 from streams.errors.refusals import Refusals
-from streams.protocol.frames import CommandKind
+from streams.protocol.command import CommandKind
 from streams.topology import Topology, load
 from tests.capture.commands import IssuedCommand, begin, capture, command, records, send
 from tests.command import hopline

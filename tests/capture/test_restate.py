@@ -12,7 +12,7 @@ from streams.capture import Record, TimestampType
 from streams.capture.generate import Traffic, generate
 from streams.capture.restate import Restatement
 from streams.protocol import Command
-from streams.protocol.frames import CommandKind
+from streams.protocol.command import CommandKind
 from streams.wire.job import renewed, tag_in, tag_of
 from streams.wire.records import command_record, read_command
 from tests.capture.commands import begin, records, send

@@ -16,7 +16,7 @@ from streams.capture.edit import Edit, Editor
 from streams.capture.look import Look, look, raw
 from streams.capture.mask import rule_of
 from streams.protocol import Ack, Header, Journey, Parties, Status
-from streams.protocol.frames import Command, CommandKind
+from streams.protocol.command import Command, CommandKind
 from streams.wire import Topics, decode_event, decode_parties, encode_event
 from streams.wire.acknowledgements import encode_ack, encode_status
 from streams.wire.describe import describe

@@ -29,7 +29,7 @@ from streams.capture import (
 from streams.capture.generate import Traffic, write_traffic
 from streams.cli import main
 from streams.kafka import Cluster, Message, create, read_all
-from streams.protocol.frames import Command
+from streams.protocol.command import Command
 from streams.wire import Topics, decode_command
 from streams.wire.specs import TopicSpec
 from tests.running import DEADLINE

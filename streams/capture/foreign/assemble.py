@@ -24,7 +24,7 @@ from typing import Any
 from streams.capture.foreign.findings import Report
 from streams.capture.foreign.staging import EVENT, Staging
 from streams.capture.record import Record, TimestampType
-from streams.protocol.frames import Command, CommandKind
+from streams.protocol.command import Command, CommandKind
 from streams.wire import Topics
 from streams.wire.records import LARGEST_BODY, command_record
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from streams.protocol import Flag
-from streams.protocol.frames import CommandKind
+from streams.protocol.command import CommandKind
 
 _KINDS, _OTHER = 200, "something else"
 """Maximum number of reported kinds, because a file may be full of unknown names."""

@@ -13,7 +13,7 @@ from streams.capture.foreign.findings import (
     conversation_named,
 )
 from streams.errors import InputError
-from streams.protocol.frames import CommandKind
+from streams.protocol.command import CommandKind
 from streams.wire.records import LARGEST_BODY
 
 

@@ -22,7 +22,7 @@ from streams.capture.foreign.findings import (
     Typed,
 )
 from streams.errors import EventKind
-from streams.protocol.frames import CommandKind
+from streams.protocol.command import CommandKind
 
 SEND, END, END_WITH_ERROR, BEGIN, CREATED, CLEANUP = 1, 2, 3, 11, 12, 13
 """Subclasses of Broker:Conversation that applications cause."""

@@ -12,7 +12,7 @@ import pytest
 
 from streams.capture import Record
 from streams.capture.foreign.sources import Source
-from streams.protocol.frames import CommandKind
+from streams.protocol.command import CommandKind
 from streams.wire import Topics
 from tests.capture.foreign import samples
 from tests.capture.foreign.reading import commands, events, imported, left
