@@ -9,8 +9,8 @@ record.
 
 Bytes: ``single_object`` is the encoding, ``evolution`` provides the schemas, ``bounds`` and
 ``visits`` reject values that are too large. ``envelope``, ``hop`` and ``shift`` read and edit a
-frame's headers without decoding them; ``familiar``, ``glance`` and ``packing`` are faster ways to
-the same values. ``dialog_records`` reads state for all readers but workers, ``job`` names a replay,
+frame's headers without decoding them; ``familiar``, ``glance`` and ``packing`` give the same
+values faster. ``dialog_records`` reads state for all readers but workers, ``job`` names a replay,
 ``spans`` writes positions as text, and ``plain`` converts values for JSON.
 """
 
