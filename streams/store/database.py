@@ -66,14 +66,17 @@ def reading_engine_for(url: str) -> Engine:
 
 
 def shown(url: URL) -> str:
-    """Return an address for users, without the password."""
-    return url.render_as_string(hide_password=True)
+    """Return an address for users, without passwords; libpq also accepts them in the query."""
+    secret = [name for name in url.query if "password" in name.lower()]
+    return url.difference_update_query(secret).render_as_string(hide_password=True)
 
 
 def _without_password(text: str) -> str:
-    """Return an invalid address without the part that may be a password."""
+    """Return an invalid address without the parts that may be a password."""
     before, at, host = text.rpartition("@")
-    scheme, slashes, _ = before.partition("//")
+    scheme, slashes, _ = (before or text).partition("//")
+    if "?" in text:
+        at, host = "@", "***"
     return f"{scheme if slashes else ''}{slashes}***@{host}" if at else text
 
 

@@ -22,6 +22,7 @@ from streams.wire.describe import Description, RawRecord, describe
 from streams.wire.plain import body_of
 
 STORE = "postgresql+psycopg://me:s3cret@127.0.0.1:1/shop"
+QUERY = "postgresql+psycopg://127.0.0.1:1/shop?user=me&{}=s3cret"
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,8 @@ STORE = "postgresql+psycopg://me:s3cret@127.0.0.1:1/shop"
         ("dashboard", "--store", STORE),
         ("monitor", "--store", STORE),
         ("outbox", "--store", STORE),
+        ("monitor", "--store", QUERY.format("password")),
+        ("dashboard", "--store", QUERY.format("sslPassword")),
         ("dashboard", "--token", "s3cret"),
     ],
 )
@@ -46,12 +49,15 @@ def test_a_secret_on_the_command_line_is_refused(words: tuple[str, ...]) -> None
         "me:s3cret@h",
         "postgresql://me:s3/cr@et:x@h:port/d",
         "//s3cret@",
+        "postgresql//h/d?password=s3cret",
+        "postgresql//h/d?password=s3@cret",
+        "me:s3cret@h?password=s3cret",
     ],
 )
 def test_an_address_that_is_none_is_shown_without_its_password(text: str) -> None:
     with pytest.raises(UsageError) as refused:
         Store.open(text)
-    assert not any(part in str(refused.value) for part in ("s3cret", "s3/cr", "et:x"))
+    assert not any(part in str(refused.value) for part in ("s3cret", "s3/cr", "et:x", "@cret"))
     assert "***@" in str(refused.value)
 
 

@@ -184,6 +184,14 @@ def test_a_missing_driver_is_reported_without_the_password() -> None:
         Store.open("postgresql+nosuch://u:secret@h/d")
 
 
+@pytest.mark.parametrize("name", ["password", "sslpassword", "sslPassword"])
+def test_a_password_in_the_query_of_an_address_is_not_shown(name: str) -> None:
+    with pytest.raises(SurroundingsError) as missing:
+        Store.open(f"postgresql+nosuch://h/d?user=me&{name}=s3cret")
+    assert "postgresql+nosuch://h/d?user=me is missing" in str(missing.value)
+    assert "s3cret" not in str(missing.value)
+
+
 def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no database, but long enough to be looked at\n" * 20)
     with pytest.raises(SurroundingsError, match="not a database"):

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from streams.errors import UsageError
 
-_PASSWORD = re.compile(r"//[^/@:]*:.*@")
+_PASSWORD = re.compile(r"//[^/@:]*:.*@|[?&]\w*password=", re.IGNORECASE)
 
 
 def refuse_store_password(
