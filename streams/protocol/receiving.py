@@ -14,7 +14,17 @@ from streams.errors.numbers import Number
 from streams.protocol.chunk import Stored
 from streams.protocol.dialog import HELD_RUNS, Dialog
 from streams.protocol.effects import Effect, not_kept
-from streams.protocol.frames import Ack, Fragment, Header, Journey, Message, Run, following, joined
+from streams.protocol.frames import (
+    Ack,
+    Flag,
+    Fragment,
+    Header,
+    Journey,
+    Message,
+    Run,
+    following,
+    joined,
+)
 from streams.protocol.limits import Limits
 from streams.protocol.parking import Parking
 from streams.protocol.states import State
@@ -50,9 +60,10 @@ class Receiver:
         return at < self.dialog.received or at in self.dialog.held
 
     def takes(self, message: Message) -> bool:
-        """Return whether a frame (a message or an Error) is within the size limits for senders."""
-        most = self.limits.fragments(self.limits.body)
-        return message.header.fragments <= most and len(message.body) <= self.limits.frame
+        """Return whether a frame is within the size limits for senders; an Error is never split."""
+        header = message.header
+        most = 1 if header.is_a(Flag.ERROR) else self.limits.fragments(self.limits.body)
+        return header.fragments <= most and len(message.body) <= self.limits.frame
 
     def follows(self, message: Message) -> bool:
         """Return whether no fragment waits, and this is the next message: whole, without flags."""

@@ -113,6 +113,16 @@ def test_an_error_of_any_size_is_no_message_for_the_queue(flags: Flag) -> None:
     assert (acked(effects), side.dialog.state) == (None, State.CO)
 
 
+@pytest.mark.parametrize("queue_on", [True, False])
+@pytest.mark.parametrize("flags", [Flag.ERROR | Flag.UNSEQUENCED, Flag.ERROR | Flag.SKIPS])
+def test_an_error_in_fragments_does_not_end_the_dialog(flags: Flag, *, queue_on: bool) -> None:
+    """Parked, it would wait for its other fragments after the dialog has ended."""
+    side = target(queue_on=queue_on)
+    effects = side.receives(message(0, flags=flags, fragments=2))
+    assert undeliverable(effects) == [8459]
+    assert (acked(effects), side.dialog.state, side.dialog.parked) == (None, State.CO, [])
+
+
 @shows("U-26")
 def test_an_acknowledgement_lists_what_is_held() -> None:
     """Runs of numbers that are stored out of order, the lowest first, and no more than eight."""
