@@ -1886,4 +1886,11 @@ MUTANTS = (
         "first != ROUTE",
         "workers/test_fast_path.py::test_what_looks_otherwise_takes_the_long_way",
     ),
+    KafkaMutant(
+        "take an Error in several fragments",
+        "protocol/receiving.py",
+        "most = 1 if header.is_a(Flag.ERROR) else self.limits",
+        "most = self.limits",
+        "protocol/test_receiving.py::test_an_error_in_fragments_does_not_end_the_dialog",
+    ),
 )
