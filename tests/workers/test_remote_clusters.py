@@ -126,7 +126,7 @@ def test_a_batch_without_end_is_skipped_and_reported(
         eventually(lambda: heard(2), "it is heard again")
         assert max(read) < remote_watch._RECEIVED
         [line] = [r.getMessage() for r in caplog.records if "is skipped" in r.getMessage()]
-        assert line.startswith(f"the cluster there: a batch in {there.topics.presence} has more ")
+        assert line.startswith(f"the cluster there: a batch in {there.topics.presence} is larger ")
         assert watch.thread.is_alive()
     finally:
         watch.stop()
