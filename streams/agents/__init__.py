@@ -1,9 +1,9 @@
 """Services as Faust agents, instead of activated procedures. Only this package imports Faust.
 
-On a message's path: ``driver`` and ``polls`` read the queue, ``server`` takes the messages in
-order, ``attempt`` calls the handler until it succeeds, and ``dialog`` issues the statements.
-``note`` is the metadata of the committed offset, ``producer`` writes tables, and ``activation``
-reports start and end.
+On a message's path: ``driver``, ``consumer_thread`` and ``polls`` read the queue, ``server`` takes
+the messages in order, ``attempt`` calls the handler until it succeeds, and ``dialog`` issues the
+statements. ``note`` is the metadata of the committed offset, ``producer`` writes tables, and
+``activation`` reports start and end.
 
 ``application`` is what users create, on a ``connected`` cluster; ``access`` translates the
 settings, ``served`` validates the services. ``stated`` makes the applications of a topology,

@@ -1,13 +1,14 @@
 """Faust's driver for Kafka (aiokafka), adapted to the guarantees of an agent on a queue.
 
-It differs in seven points. The driver reads committed records only: Faust 0.15.3 also reads aborted
+It differs in eight points. The driver reads committed records only: Faust 0.15.3 also reads aborted
 transactions unless it commits in transactions itself, which fails on a rebalance. Commands use an
 idempotent producer. A message of a queue counts as done when its agent reports it: Faust also
 counts messages that it skips in a rebalance or whose agent was cancelled, and would commit past
 them. A message is committed after the table rows that it changed: Faust waits 0.1 s for the rows,
 and only warns if Kafka rejects a row. A :class:`~streams.agents.note.Note` is committed with a
 queue's offset. If Kafka has lost an offset, messages are not read again
-(:mod:`streams.client.begin`). Members check for unassigned partitions.
+(:mod:`streams.client.begin`). Members check for unassigned partitions, and for topics of tables
+that are not known yet (:mod:`streams.agents.consumer_thread`).
 """
 
 from __future__ import annotations
@@ -18,18 +19,16 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import CommitFailedError
-from aiokafka.structs import OffsetAndMetadata
 from faust.transport.drivers import aiokafka
 from faust.types import TP, Message
 from mode.services import WaitResults
 
 from streams.agents.begun import Begun
 from streams.agents.connected import ConnectedApp
+from streams.agents.consumer_thread import ConsumerThread
 from streams.agents.dialog import NotConfirmedError
 from streams.agents.note import Note
-from streams.agents.polls import BoundedPolls, WokenConsumer
+from streams.agents.polls import WokenConsumer
 from streams.agents.producer import Producer
 from streams.client.begin import Beginning
 from streams.errors import HoplineError
@@ -37,7 +36,6 @@ from streams.kafka import (
     NO_TOPIC,
     KafkaException,
     Returning,
-    closed,
     find_topic_id,
     read_notes,
 )
@@ -45,43 +43,6 @@ from streams.kafka import (
 log = logging.getLogger("hopline.agents")
 Noted = Mapping[tuple[str, int], tuple[int, str]]
 """Committed offsets with their notes, by topic and partition."""
-
-
-class ConsumerThread(BoundedPolls):
-    """Read committed records, and commit offsets with notes."""
-
-    def _create_worker_consumer(self, transport: aiokafka.Transport) -> AIOKafkaConsumer:
-        consumer = super()._create_worker_consumer(transport)
-        # Faust has no setting for this; the consumer reads the value when it starts.
-        assert consumer._isolation_level == "read_uncommitted"
-        consumer._isolation_level = "read_committed"
-        commit, notes = consumer.commit, cast(Consumer, self.consumer).notes
-
-        async def commit_noted(offsets: Mapping[Any, OffsetAndMetadata]) -> None:
-            if not offsets:  # Faust has removed unassigned partitions, and handles this error
-                raise CommitFailedError("Nothing was committed: the group has already rebalanced")
-            await commit(
-                {
-                    tp: OffsetAndMetadata(at.offset, closed(notes.get(TP(*tp), Note()).encode()))
-                    for tp, at in offsets.items()
-                }
-            )
-
-        consumer.commit = commit_noted
-        return consumer
-
-    def join_again(self) -> None:
-        """Request a rebalance with current topic metadata; thread-safe.
-
-        Kafka grants a rebalance to the group's leader, which assigns by its own metadata. The
-        client refreshes its metadata only every five minutes.
-        """
-        asyncio.run_coroutine_threadsafe(self._rejoin(), self.thread_loop)
-
-    async def _rejoin(self) -> None:
-        consumer = self._ensure_consumer()
-        await consumer._client.force_metadata_update()
-        consumer._coordinator.request_rejoin()
 
 
 class Consumer(WokenConsumer):

@@ -1893,4 +1893,11 @@ MUTANTS = (
         "most = self.limits",
         "protocol/test_receiving.py::test_an_error_in_fragments_does_not_end_the_dialog",
     ),
+    KafkaMutant(
+        "count no partitions of a new table's changelog",
+        "agents/consumer_thread.py",
+        "        return count or None\n",
+        "        return count\n",
+        "agents/test_tables.py::test_the_first_row_need_not_wait_until_the_group_knows_the_changelog",
+    ),
 )
