@@ -78,6 +78,13 @@ def until_stable(cluster: Cluster, *topics: str) -> None:
     eventually(are_equal, f"no transaction is open in {', '.join(topics)}")
 
 
+def delete(cluster: Cluster, topic: str) -> None:
+    """Delete a topic, and wait until it is gone: Kafka answers before its brokers know of it."""
+    admin = cluster.admin()  # while it is held, the answer can come
+    admin.delete_topics([topic])[topic].result()
+    eventually(lambda: topic not in topic_names(cluster, DEADLINE), f"{topic} is deleted")
+
+
 @dataclass(slots=True)
 class WorkerThread:
     """A process of workers in a thread; ``failure`` is what it ended with, if not by ``stop``."""

@@ -16,9 +16,8 @@ from typing import Any
 from streams.agents import Dialog, HoplineApp, Received, hopline_app
 from streams.client import Client, Conversation
 from streams.kafka import deploy, topic_id
-from streams.kafka.listing import topic_names
 from streams.topology import Topology, load
-from tests.running import DEADLINE, System, eventually
+from tests.running import DEADLINE, System, delete
 
 ROOT = Path(__file__).parents[2]
 SHOP = """
@@ -69,11 +68,10 @@ def application(system: System, name: str = "orders", **options: Any) -> Hopline
 
 def make_anew(system: System, topic: str, meanwhile: Callable[[], None] = lambda: None) -> None:
     """Delete a topic while no worker runs, and let it be made again."""
-    cluster, admin = system.cluster, system.cluster.admin()
+    cluster = system.cluster
     system.stop()
     before = topic_id(cluster, topic)
-    admin.delete_topics([topic])[topic].result()
-    eventually(lambda: topic not in topic_names(cluster, DEADLINE), "it is gone")
+    delete(cluster, topic)
     meanwhile()
     deploy(cluster, system.topology)
     assert topic_id(cluster, topic) != before

@@ -20,13 +20,12 @@ from streams.kafka import (
     topic_id,
     trim,
 )
-from streams.kafka.listing import topic_names
 from streams.protocol import DEFAULT, Header, Journey, Parties
 from streams.wire.reading import reading_key
 from streams.wire.records import queue_record
 from tests.command import hopline
 from tests.forgetting import forget
-from tests.running import DEADLINE, System, eventually, running
+from tests.running import DEADLINE, System, delete, eventually, running
 from tests.workers.rig import HookedCluster
 
 QUEUES = (
@@ -253,10 +252,9 @@ def test_a_record_of_its_own_that_cannot_be_read_is_no_reason_to_begin_anew(
 @pytest.mark.long
 def test_a_topic_made_anew_was_never_received_from(system: System) -> None:
     received_once(system, "Anew")
-    topic, admin = system.cluster.topics.queue(*AT, "Anew"), system.cluster.admin()
+    topic = system.cluster.topics.queue(*AT, "Anew")
     before = topic_id(system.cluster, topic)
-    admin.delete_topics([topic])[topic].result()
-    eventually(lambda: topic not in topic_names(system.cluster, DEADLINE), "it is gone")
+    delete(system.cluster, topic)
     deploy(system.cluster, system.topology)
     assert topic_id(system.cluster, topic) != before
     put(system, "Anew", "new")
@@ -327,9 +325,7 @@ def test_an_exchange_is_refused_too(system: System) -> None:
 def test_without_the_topic_of_records_nothing_is_committed(system: System) -> None:
     """A cluster that an older version has applied: `apply` creates it."""
     put(system, "Kept", "one")
-    topic, admin = system.cluster.topics.reading("ServerB"), system.cluster.admin()
-    admin.delete_topics([topic])[topic].result()
-    eventually(lambda: topic not in topic_names(system.cluster, DEADLINE), "it is gone")
+    delete(system.cluster, system.cluster.topics.reading("ServerB"))
     refused = failure(reading(system, "Kept"), HoplineError)
     assert "hopline apply" in refused.remedy
     deploy(system.cluster, system.topology)

@@ -14,9 +14,9 @@ from streams.kafka import Cluster, create, deploy, preview, specs_of
 from streams.topology import Topology
 from streams.wire import Topics
 from streams.wire.acl import Operation, Resource, Role, roles_of
-from tests.running import eventually
+from tests.running import delete
 from tests.security.secured import Secured
-from tests.workers.rig import configure, pair, pause
+from tests.workers.rig import configure, pair
 
 ROLE = "publish"
 
@@ -67,10 +67,7 @@ def test_who_may_not_read_the_brokers_settings_is_told_the_right(owned: Owned) -
 
 def test_a_missing_topic_is_named_with_what_it_must_be_like_and_the_right(owned: Owned) -> None:
     topic = owned.user.topics.cmd("A")
-    admin = owned.admin.admin()
-    [deleted] = admin.delete_topics([topic]).values()
-    deleted.result()
-    eventually(lambda: topic not in admin.list_topics(timeout=30).topics or pause(), "it is gone")
+    delete(owned.admin, topic)
     with pytest.raises(SurroundingsError) as refused:
         deploy(owned.user, owned.topology)
     assert refused.value.message.startswith(f"Topic {topic} does not exist and cannot be created")

@@ -28,13 +28,12 @@ from streams.kafka import (
     specs_of,
 )
 from streams.kafka.catalog import VERSION_KEY, hash_of
-from streams.kafka.listing import topic_names
 from streams.topology import Topology, apply_sql
 from streams.wire import Topics, decode_event, encode_catalog_object
 from streams.workers import Control
 from streams.workers.control.catalog_follower import CatalogFollower
 from streams.workers.control.catch_up import CatchUp
-from tests.running import DEADLINE
+from tests.running import DEADLINE, delete
 from tests.workers.compaction import shorten, wait_until_compacted
 from tests.workers.rig import Gate, Hook, HookedCluster, Rig, eventually, pair, pause, rig
 
@@ -199,12 +198,7 @@ def test_nothing_is_consumed_before_there_is_a_version(
 ) -> None:
     close(two, 2, {"something": "else"})
     two.control("A")  # the last good version is still there
-    admin = two.cluster.admin()
-    for future in admin.delete_topics([two.topics.catalog]).values():
-        future.result()
-    # Kafka answers before its broker knows of it; the one that is deleted would be taken for new.
-    gone = lambda: two.topics.catalog not in topic_names(two.cluster)  # noqa: E731
-    eventually(lambda: gone() or pause(), "it is deleted")
+    delete(two.cluster, two.topics.catalog)  # otherwise, it would be taken for the new one
     create(two.cluster, specs_of(Topology(), two.topics))
     assert read_catalog(two.cluster).version == 0
     monkeypatch.setattr(Cluster, "wait", lambda *_: None)  # it waits as long for Kafka

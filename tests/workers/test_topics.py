@@ -9,7 +9,8 @@ import pytest
 from streams.errors import SurroundingsError
 from streams.kafka import deploy
 from streams.workers import Plan, Process
-from tests.workers.rig import Rig, configure, eventually, pair, pause
+from tests.running import delete
+from tests.workers.rig import Rig, configure, pair
 
 
 def refusal(two: Rig, role: str = "endpoint") -> SurroundingsError:
@@ -56,12 +57,7 @@ def test_partitions_are_refused_and_not_corrected(two: Rig, tmp_path: Path) -> N
 
 
 def test_a_topic_that_is_not_there_is_not_made_by_workers(kafka: str, two: Rig) -> None:
-    admin = two.cluster.admin()
     cmd = two.topics.cmd("A")
-    for future in admin.delete_topics([cmd]).values():
-        future.result()
-    # Kafka answers before its broker knows of it
-    gone = lambda: cmd not in admin.list_topics(timeout=30).topics  # noqa: E731
-    eventually(lambda: gone() or pause(), "it is deleted")
+    delete(two.cluster, cmd)
     assert refusal(two).message.startswith(f"Topic {cmd} does not exist")
-    assert cmd not in admin.list_topics(timeout=30).topics
+    assert cmd not in two.cluster.admin().list_topics(timeout=30).topics
