@@ -6,9 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from streams.kafka import Cluster, create
+import pytest
+
+from streams.kafka import PROMPT, Cluster, TopicPartition, create
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
+from tests.running import eventually
+from tests.workers.rig import pause
 
 HEADER = b"\0" * (4 << 20)
 RECORDS = 200
@@ -16,8 +20,8 @@ READER = """
 import re, sys, time
 from pathlib import Path
 from confluent_kafka import TopicPartition
-from streams.kafka import Cluster
-consumer = Cluster(sys.argv[1]).consumer(sys.argv[2])
+from streams.kafka import PROMPT, Cluster
+consumer = Cluster(sys.argv[1]).consumer(sys.argv[2], **(PROMPT if "PROMPT" in sys.argv else {}))
 consumer.assign([TopicPartition(sys.argv[2], 0, 0)])
 assert consumer.poll(30) is not None
 before, quiet = 0, 0
@@ -31,7 +35,10 @@ print(now // 1024)
 """Reads one record, waits until its memory does not grow any more, and prints that, in MB."""
 
 
-def test_a_slow_reader_does_not_hold_all_large_headers(kafka: str, unique: str) -> None:
+@pytest.mark.parametrize("prefetch", ["", "PROMPT"])
+def test_a_slow_reader_does_not_hold_all_large_headers(
+    kafka: str, unique: str, prefetch: str
+) -> None:
     """What is read ahead is one fetch: the limits in bytes of the client count no headers."""
     cluster = Cluster(kafka, Topics(unique))
     create(cluster, [TopicSpec(cluster.topics.event, "event", 1, {"compression.type": "lz4"})])
@@ -40,10 +47,36 @@ def test_a_slow_reader_does_not_hold_all_large_headers(kafka: str, unique: str) 
         producer.produce(cluster.topics.event, value=b"x", headers=[("filler", HEADER)])
     assert producer.flush(60) == 0
     read = subprocess.run(
-        [sys.executable, "-c", READER, kafka, cluster.topics.event],
+        [sys.executable, "-c", READER, kafka, cluster.topics.event, prefetch],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
         check=True,
     )
     assert int(read.stdout) < RECORDS * len(HEADER) // 2 >> 20
+
+
+def test_records_of_one_partition_do_not_delay_another_one(kafka: str, unique: str) -> None:
+    """A fetch includes every partition although the application has not taken some records."""
+    cluster = Cluster(kafka, Topics(unique))
+    topic = cluster.topics.event
+    create(cluster, [TopicSpec(topic, "event", 5, {})])
+    consumer = cluster.consumer(unique, **PROMPT)
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(5)])
+    producer = cluster.producer()
+
+    def write(number: int) -> None:
+        producer.produce(topic, b"x", partition=number)
+        assert producer.flush(30) == 0
+
+    def end_is(number: int, end: int) -> bool:
+        """Return whether the client knows this end, which it learns from fetches."""
+        place = TopicPartition(topic, number)
+        return bool(consumer.get_watermark_offsets(place, cached=True)[1] == end)
+
+    write(0)
+    assert consumer.poll(30) is not None  # the client begins to fetch
+    for number in range(1, 5):  # the application takes none of these records
+        write(number)
+        eventually(lambda n=number: end_is(n, 1) or pause(), "it is fetched")
+    consumer.close()

@@ -1046,6 +1046,13 @@ MUTANTS = (
         "pass",
         "kafka/test_transactor.py",
     ),
+    KafkaMutant(
+        "do not fetch from a partition while a record of another one waits",
+        "kafka/recent.py",
+        '"queued_min_messages": 16',
+        '"queued_min_messages": 1',
+        "kafka/test_read_ahead.py",
+    ),
     # --- an idle broker
     KafkaMutant(
         "fetch as often as usual for an endpoint worker",
