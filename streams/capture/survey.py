@@ -143,13 +143,14 @@ def _answer(database: sqlite3.Connection, counts: _Counts) -> Survey:
         "SELECT max(gap), at - gap FROM (SELECT at, at - lag(at) OVER (ORDER BY at) AS gap "
         "FROM seen WHERE at >= 0)"
     )
+    # total, because a sum of numbers that any writer may claim would overflow
     offsets, repeated = one(
-        "SELECT sum(spread - different), sum(n - different) FROM (SELECT max(offset) - "
+        "SELECT total(spread - different), total(n - different) FROM (SELECT max(offset) - "
         "min(offset) + 1 AS spread, count(DISTINCT offset) AS different, count(*) AS n FROM seen "
         "GROUP BY topic, partition)"
     )
     sequences, deliveries = one(
-        "SELECT sum(least - different), sum(n - different) FROM (SELECT max(sequence) + 1 AS "
+        "SELECT total(least - different), total(n - different) FROM (SELECT max(sequence) + 1 AS "
         "least, count(DISTINCT sequence) AS different, count(*) AS n FROM seen WHERE "
         "kind = 'queue' AND sequence IS NOT NULL GROUP BY topic, conversation, side)"
     )
@@ -164,8 +165,8 @@ def _answer(database: sqlite3.Connection, counts: _Counts) -> Survey:
         counts.records, counts.body_bytes, first, last, dict(sorted(counts.topics.items())),
         dict(sorted(counts.what.items())), dict(counts.types.most_common()),
         dict(counts.errors.most_common()), dialogs, begun, ended, tuple(_flows(database)), rates,
-        width, silence or 0, silent_from, offsets or 0, sequences or 0, repeated or 0, commands,
-        deliveries or 0, malformed,
+        width, silence or 0, silent_from, int(offsets), int(sequences), int(repeated), commands,
+        int(deliveries), malformed,
     )  # fmt: skip
 
 

@@ -7,11 +7,16 @@ previous state is in the store, whose rows keep the times that a batch cannot kn
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections.abc import Callable, Iterable
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from streams.errors import EventKind, Number
 from streams.monitor.decode import Writers, clean, decode, spoiled_by
+from streams.monitor.read import LAST_NUMBER, is_instant
 from streams.schema import load
 from streams.wire.state import DIALOG
 
@@ -49,6 +54,8 @@ _FIELDS = {
     "status_at": "status_at",
 }
 _TEXTS = {"service", "far_service", "contract", "state", "far_broker"}
+_NUMBERS = ("send_sequence", "acknowledged", "receive_sequence")
+_TIMES = ("created_at", "expires_at", "closed_at", "status_at")
 _UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 
 
@@ -80,6 +87,8 @@ def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
             "spoiled",
             F.when(F.col("read.state").isNull(), "value: unreadable"),
             F.when(F.col("database").isNull(), "key: unreadable"),
+            F.when(~_are_all(_NUMBERS, lambda n: n.between(0, LAST_NUMBER)), "value: no number"),
+            F.when(~_are_all(_TIMES, is_instant), "value: no time"),
         ),
     )
     waiting = F.filter("read.parked", lambda one: one["sequence"] >= 0)
@@ -150,6 +159,12 @@ def troubles(events: DataFrame) -> DataFrame:
             F.max("at").alias("last_at"),
         )
     )
+
+
+def _are_all(names: Iterable[str], holds: Callable[[Column], Column]) -> Column:
+    """Return whether a condition holds for all of these fields that have a value."""
+    columns = (F.coalesce(holds(F.col(f"read.{name}")), F.lit(True)) for name in names)
+    return functools.reduce(operator.and_, columns)
 
 
 def _begins(what: Column, order: object) -> Column:

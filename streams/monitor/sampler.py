@@ -33,7 +33,7 @@ _CHANGES = ("until", "seen_at")
 
 
 class Sampler:
-    """Sample a cluster periodically. ``failure`` is the error if the store could not be written.
+    """Sample a cluster periodically. ``failure`` is the error after which no sample is taken.
 
     If Kafka does not respond, no sample is written, and the age of the last samples grows.
     """
@@ -46,7 +46,7 @@ class Sampler:
         every: float = EVERY,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.failure: HoplineError | None = None
+        self.failure: Exception | None = None
         self._store, self._eye, self._every, self._say = store, eye, every, say
         self._holding: dict[tuple[object, ...], Sample] = {}
         self._reported = ""
@@ -79,6 +79,8 @@ class Sampler:
                 if last or self.failure is not None:
                     return
                 self._stop.wait(self._every)
+        except Exception as error:  # otherwise the monitor would continue without samples
+            self.failure = error
         finally:
             self._eye.close()
 

@@ -8,6 +8,7 @@ and never another exception, because all input is untrusted.
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -83,14 +84,18 @@ class Codec:
         self._writers = {self.prefix: self._schema}
 
     def announce(self, schema: Any) -> bytes:
-        """Learn an older or newer writer's schema; return its prefix."""
+        """Learn an older or newer writer's schema; return its prefix.
+
+        Only the canonical form is used, to which the fingerprint belongs. Schemas with the same
+        fingerprint may differ in ``logicalType``, with which values are not of the expected types.
+        """
         try:
-            prefix, parsed = prefix_of(schema), fastavro.parse_schema(schema)
-            if not isinstance(schema, dict) or schema.get("type") != "record":
+            prefix, plain = prefix_of(schema), json.loads(canonical_form(schema))
+            if not isinstance(plain, dict) or plain.get("type") != "record":
                 raise ValueError("not a record schema")
-            if not is_bounded(schema):
+            if not is_bounded(plain):
                 raise ValueError("values take no bytes, or types nest endlessly")
-            self._writers.setdefault(prefix, parsed)
+            self._writers.setdefault(prefix, fastavro.parse_schema(plain))
         except (SchemaParseException, ValueError, LookupError, TypeError, RecursionError) as error:
             raise MalformedError(f"{self.name}: no schema: {error}") from error
         return prefix
@@ -134,11 +139,11 @@ class Codec:
             record = fastavro.schemaless_reader(
                 buffer, writer, None if writer is self._schema else self._schema
             )
+            excess = self._excess(record) if isinstance(record, dict) else None
         except Exception as error:  # the decoder may raise any exception for hostile bytes
             raise MalformedError(f"{self.name}: {type(error).__name__}: {error}") from error
         if buffer.tell() != len(raw) or not isinstance(record, dict):
             raise MalformedError(f"{self.name}: trailing bytes")
-        excess = self._excess(record)
         if excess is not None:
             raise MalformedError(f"{self.name}: {excess} is out of bounds")
         return record

@@ -83,6 +83,20 @@ def test_what_queues_lack_and_have_twice_is_counted() -> None:
     assert (found.sequences, found.repeated_deliveries) == (2, 1)
 
 
+def test_numbers_that_no_sum_can_hold_are_counted() -> None:
+    from streams.capture.look import Look
+    from streams.capture.survey import survey
+
+    large = 2**62
+    found = survey(
+        Look("q", n, offset, n, "queue", conversation=str(n), side="initiator", what="message",
+             sequence=large - 1)
+        for n in range(3) for offset in (0, large)
+    )  # fmt: skip
+    assert [found.offsets, found.sequences] == [pytest.approx(3 * large)] * 2
+    assert found.repeated_deliveries == 3
+
+
 @pytest.mark.parametrize(
     ("condition", "count"),
     [

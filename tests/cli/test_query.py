@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Iterator
@@ -11,8 +12,10 @@ import pytest
 
 from streams.cli.text.table import table
 from streams.client import Conversation
+from streams.protocol import Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.topology import apply_sql, load
+from streams.wire.records import queue_record
 from tests.command import hopline, rows
 from tests.running import System, eventually, running
 
@@ -187,6 +190,24 @@ def test_unreadable_state_is_reported_and_not_skipped(kafka: str, unique: str) -
         code, _, err = run(system, "sys.conversation_endpoints")
         assert code == 3
         assert "dialog.ServerA/0 cannot be decoded: not the key of a state record" in err
+
+
+def test_a_key_that_is_no_group_hides_no_other_row(kafka: str, unique: str) -> None:
+    parties = Parties("InitiatorService", None, "TargetService", "B", "DEFAULT", True)
+    header, journey = Header(uuid.UUID(int=1), "DEFAULT", 0, 1, 2), Journey(1, 2, 0, 3)
+    with running(kafka, unique, "two_brokers", start=False) as system:
+        topic = system.cluster.topics.queue("ServerB", "DatabaseB", "TargetQueue")
+        producer = system.cluster.producer()
+        group = uuid.UUID(int=2)
+        key, body, headers = queue_record(group, group, parties, header, journey, b"a body")
+        for each in (b"\xff", None, key):
+            producer.produce(topic, key=each, value=body, headers=list(headers))
+        assert producer.flush(30) == 0
+        code, out, err = run(
+            system, "SELECT conversation_group_id AS g FROM TargetQueue", "--format", "json"
+        )
+        assert (code, err) == (0, "")
+        assert [row["g"] for row in json.loads(out)] == ["0xff", None, str(group)]
 
 
 def test_a_table_shows_null_bits_and_bodies() -> None:

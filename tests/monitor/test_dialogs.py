@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -201,6 +202,19 @@ def test_verify_rows_of_dialogs_against_a_recomputation(spark: SparkSession, sto
     assert again == wanted
 
 
+OUT_OF_RANGE: tuple[tuple[str, Any], ...] = (
+    ("send_sequence", 2**63 - 1),
+    ("send_sequence", -1),
+    ("acknowledged", (-(2**63), 0)),
+    ("received", (2**62, 0)),
+    ("created_at", -(2**63)),
+    ("expires_at", 2**63 - 1),
+    ("closed_at", 2**62),
+    ("status_at", -1),
+)
+"""Valid in a record, and no sums of them fit into a long."""
+
+
 @pytest.mark.long
 def test_what_cannot_be_read_is_counted_and_stops_nothing(
     spark: SparkSession, store: Store
@@ -212,6 +226,7 @@ def test_what_cannot_be_read_is_counted_and_stops_nothing(
         Record(about, b"text", NOON + 1),
         Record(about, (good.value or b"")[:12], NOON + 2),
         Record(about.replace(b"Database", b"%zz"), good.value, NOON + 3),
+        *(_record(replace(_dialog(1), **{n: v}), NOON + 3) for n, v in OUT_OF_RANGE),
         Record(b"request/request/initiator", b"a request", NOON),
         Record(b"\xff\xfe", None, NOON),
         Record(b"", b"", NOON),
@@ -220,7 +235,7 @@ def test_what_cannot_be_read_is_counted_and_stops_nothing(
     (row,) = store.read(DialogSide)
     assert (row.conversation, row.position) == (str(uuid.UUID(int=1)), 0)
     windows = store.read(MalformedWindow)
-    assert sum(row.count for row in windows) == 3
+    assert sum(row.count for row in windows) == 3 + len(OUT_OF_RANGE)
     assert {row.topic for row in windows} == {TOPIC}
 
 

@@ -62,6 +62,18 @@ def test_what_changes_begins_another_one(store: Store, sampler: Sampler) -> None
     assert [row.records for row in Situation(store).lags(NOW + 12_000)] == [4]
 
 
+def test_a_sampler_that_fails_says_so(sampler: Sampler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the error is: the monitor raises it, and does not go on without samples."""
+
+    def look(now: int) -> Seen:
+        raise OverflowError(f"{now} is too large")
+
+    monkeypatch.setattr(sampler._eye, "look", look)
+    sampler.start()
+    sampler.stop()
+    assert isinstance(sampler.failure, OverflowError)
+
+
 def test_a_sampler_that_begins_anew_leaves_a_gap(store: Store, sampler: Sampler) -> None:
     sampler.write(SEEN, NOW)
     Sampler(store, Eye(Cluster("nobody:1"))).write(SEEN, NOW + 3_600_000)

@@ -1047,6 +1047,20 @@ MUTANTS = (
         "kafka/test_transactor.py",
     ),
     KafkaMutant(
+        "decode with a schema's logical types, which its fingerprint does not cover",
+        "wire/single_object.py",
+        "fastavro.parse_schema(plain)",
+        "fastavro.parse_schema(schema)",
+        "wire/test_evolution.py",
+    ),
+    KafkaMutant(
+        "add up numbers of dialogs that no sum can hold",
+        "monitor/dialogs.py",
+        "n.between(0, LAST_NUMBER)",
+        "n.isNotNull()",
+        "monitor/test_dialogs.py::test_what_cannot_be_read_is_counted_and_stops_nothing",
+    ),
+    KafkaMutant(
         "do not fetch from a partition while a record of another one waits",
         "kafka/recent.py",
         '"queued_min_messages": 16',

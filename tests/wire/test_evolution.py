@@ -70,6 +70,26 @@ def test_hearing_of_ones_own_schema_changes_nothing() -> None:
     assert ROUTE_CODEC._writers[ROUTE_CODEC.prefix] is before
 
 
+@pytest.mark.parametrize(
+    ("kind", "logical"),
+    [("long", "timestamp-millis"), ("long", "time-micros"), ("string", "uuid")],
+)
+def test_logical_types_change_no_value(kind: str, logical: str) -> None:
+    """The fingerprint does not cover them, and the first schema with a fingerprint is kept."""
+    plain, odd = newer("Status", f"odd_{kind}_{logical[:4]}"), None
+    odd = copy.deepcopy(plain)
+    for field in odd["fields"]:
+        if field["type"] == kind:
+            field["type"] = {"type": kind, "logicalType": logical}
+    assert odd != plain
+    assert prefix_of(odd) == prefix_of(plain)
+    learn(schema_key(odd), odd)
+    learn(schema_key(plain), plain)
+    status = Status(ID, str(ID), True, 9750, 1, 2)
+    raw = bytes(prefix_of(plain) + encode_status(status)[10:] + b"\x02")
+    assert decode_ack_value(raw, ID) == status
+
+
 def test_a_schema_of_a_record_that_we_do_not_have_is_passed_over() -> None:
     learn("//schema/Fragment.0123456789abcdef", {"type": "record", "name": "Fragment"})
 

@@ -11,6 +11,7 @@ from streams.node import Progress
 from streams.protocol import Flag
 from streams.topology import Database, Instance, Queue, Validation, home_of, queues_of
 from streams.wire import MalformedError
+from streams.wire.plain import text_of_bytes
 from streams.wire.records import priority_of, read_queued
 
 _READY = 1
@@ -39,7 +40,7 @@ def queue_rows(asked: Asked, instance: Instance, database: Database, queue: Queu
                 "status": _READY,
                 "priority": priority_of(headers),
                 "queuing_order": message.offset(),
-                "conversation_group_id": key.decode() if isinstance(key, bytes) else key,
+                "conversation_group_id": text_of_bytes(key) if isinstance(key, bytes) else key,
                 "conversation_handle": None,
                 "conversation_id": str(frame.conversation),
                 "message_sequence_number": header.sequence,
