@@ -7,17 +7,16 @@ previous state is in the store, whose rows keep the times that a batch cannot kn
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from streams.errors import EventKind, Number
 from streams.monitor.decode import Writers, clean, decode, spoiled_by
-from streams.monitor.read import LAST_NUMBER, is_instant
+from streams.monitor.read import LAST_NUMBER
 from streams.schema import load
+from streams.times import LATEST
 from streams.wire.state import DIALOG
 
 DIALOG_RAW = ("topic", "offset", "timestamp", "key", "value")
@@ -87,8 +86,8 @@ def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
             "spoiled",
             F.when(F.col("read.state").isNull(), "value: unreadable"),
             F.when(F.col("database").isNull(), "key: unreadable"),
-            F.when(~_are_all(_NUMBERS, lambda n: n.between(0, LAST_NUMBER)), "value: no number"),
-            F.when(~_are_all(_TIMES, is_instant), "value: no time"),
+            F.when(~_are_within(_NUMBERS, LAST_NUMBER), "value: no number"),
+            F.when(~_are_within(_TIMES, LATEST), "value: no time"),
         ),
     )
     waiting = F.filter("read.parked", lambda one: one["sequence"] >= 0)
@@ -161,10 +160,10 @@ def troubles(events: DataFrame) -> DataFrame:
     )
 
 
-def _are_all(names: Iterable[str], holds: Callable[[Column], Column]) -> Column:
-    """Return whether a condition holds for all of these fields that have a value."""
-    columns = (F.coalesce(holds(F.col(f"read.{name}")), F.lit(True)) for name in names)
-    return functools.reduce(operator.and_, columns)
+def _are_within(names: Iterable[str], most: int) -> Column:
+    """Return whether the fields that have a value are between 0 and ``most``."""
+    values = [F.col(f"read.{name}") for name in names]
+    return (F.least(*values) >= 0) & (F.greatest(*values) <= most)  # both ignore null
 
 
 def _begins(what: Column, order: object) -> Column:

@@ -124,9 +124,9 @@ def envelopes(
         F.when(F.col("to.to_service").isNull(), "sb-route: unreadable"),
         F.when(F.col("sent.message_id").isNull(), "sb-message: unreadable"),
         F.when(F.col("way.path").isNull(), "sb-hop: unreadable"),
-        F.when(~is_instant("sent.enqueued_at"), "sb-message: no time"),
+        F.when(~_instant("sent.enqueued_at"), "sb-message: no time"),
         F.when(~F.col("sent.sequence").between(0, LAST_NUMBER), "sb-message: no number"),
-        F.when(F.exists("way.path", lambda visit: ~is_instant(visit["at"])), "sb-hop: no time"),
+        F.when(F.exists("way.path", lambda visit: ~_instant(visit["at"])), "sb-hop: no time"),
     )
     visits = F.transform(
         "way.path",
@@ -158,7 +158,7 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
     reason = F.coalesce(
         "spoiled",
         F.when(F.col("read.instance").isNull(), "value: unreadable"),
-        F.when(~is_instant("read.at"), "value: no time"),
+        F.when(~_instant("read.at"), "value: no time"),
     )
     texts = (
         "instance", "database", "conversation", "from_service", "to_service", "message_id",
@@ -212,7 +212,7 @@ def uuid_bytes(column: str | Column) -> Column:
 def instant_in(column: str) -> Column:
     """Return the time (ms) in eight big-endian bytes; null without a value."""
     number = F.conv(F.hex(column), 16, 10).try_cast("long")
-    return F.when(is_instant(number), number)
+    return F.when(_instant(number), number)
 
 
 def _readable(frame: DataFrame, reason: Column, columns: Mapping[str, Column]) -> DataFrame:
@@ -227,7 +227,6 @@ def header(name: str) -> Column:
     return F.get(F.reverse(named), 0)["value"]
 
 
-def is_instant(column: str | Column) -> Column:
-    """Return whether a number is a time in epoch milliseconds that can be shown and added."""
+def _instant(column: str | Column) -> Column:
     number = F.col(column) if isinstance(column, str) else column
     return number.between(0, LATEST)

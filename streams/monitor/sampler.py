@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 
-from streams.errors import HoplineError, SurroundingsError
+from streams.errors import SurroundingsError
 from streams.kafka import Hung, KafkaException
 from streams.monitor.look import Eye, Seen
 from streams.store import (
@@ -76,7 +76,7 @@ class Sampler:
             while True:
                 last = self._stop.is_set()
                 self.try_to_look()
-                if last or self.failure is not None:
+                if last:
                     return
                 self._stop.wait(self._every)
         except Exception as error:  # otherwise the monitor would continue without samples
@@ -96,12 +96,9 @@ class Sampler:
             self._missed(error.message)
             return
         self._reported = ""
-        try:
-            if seen is not None:
-                self._report_hung(seen.hung)
-                self.write(seen, now)
-        except HoplineError as error:
-            self.failure = error
+        if seen is not None:
+            self._report_hung(seen.hung)
+            self.write(seen, now)
 
     def _report_hung(self, hung: tuple[Hung, ...]) -> None:
         """Report each hung transaction once, with its effect and remedy."""

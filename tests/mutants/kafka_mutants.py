@@ -1056,8 +1056,8 @@ MUTANTS = (
     KafkaMutant(
         "add up numbers of dialogs that no sum can hold",
         "monitor/dialogs.py",
-        "n.between(0, LAST_NUMBER)",
-        "n.isNotNull()",
+        "_are_within(_NUMBERS, LAST_NUMBER)",
+        "_are_within(_NUMBERS, (1 << 63) - 1)",
         "monitor/test_dialogs.py::test_what_cannot_be_read_is_counted_and_stops_nothing",
     ),
     KafkaMutant(

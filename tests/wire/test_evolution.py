@@ -76,7 +76,7 @@ def test_hearing_of_ones_own_schema_changes_nothing() -> None:
 )
 def test_logical_types_change_no_value(kind: str, logical: str) -> None:
     """The fingerprint does not cover them, and the first schema with a fingerprint is kept."""
-    plain, odd = newer("Status", f"odd_{kind}_{logical[:4]}"), None
+    plain = newer("Status", f"odd_{kind}_{logical[:4]}")
     odd = copy.deepcopy(plain)
     for field in odd["fields"]:
         if field["type"] == kind:
