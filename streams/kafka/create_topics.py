@@ -67,11 +67,15 @@ def settle(
 
 
 def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[str]:
-    """Create missing topics; yield the names of the topics that this process has created."""
+    """Create missing topics; yield the names of the topics that this process has created.
+
+    A broker that does not know all settings gets topics without the settings of newer versions.
+    """
     admin, replicas = cluster.admin(), cluster.replication.wanted(broker_count(cluster))
     count = -1 if replicas is None else replicas.count
     needs = {s.name: config_of(s, replicas) for s in specs}
     new = [NewTopic(s.name, s.partitions, count, config=needs[s.name]) for s in specs]
+    old: list[TopicSpec] = []
     for batch in batches(new, _records):
         for name, future in admin.create_topics(batch, request_timeout=_TIMEOUT).items():
             try:
@@ -81,7 +85,12 @@ def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[st
                 if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
                     continue
                 spec = next(s for s in specs if s.name == name)
+                if error.args[0].code() == KafkaError.INVALID_CONFIG and spec != spec.old:
+                    old.append(spec.old)
+                    continue
                 raise _not_created(spec, replicas, needs[name], error) from error
+    if old:
+        yield from _create_missing(cluster, old)
 
 
 def _records(topic: NewTopic) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from streams.wire.topics import Topics
@@ -27,6 +27,16 @@ _READABLE = {_COMPRESSION: "lz4"}
 Kafka's client cannot read, and never skips, a zstd batch that becomes too large when it is
 decompressed, so 3 kB could stop a partition forever. Therefore the broker stores batches of other
 codecs as lz4, which becomes at most 255 times larger, and rejects batches that are still too large.
+"""
+
+_PLAUSIBLE = {
+    "message.timestamp.before.max.ms": str(36_525 * 24 * 3600 * 1000),
+    "message.timestamp.after.max.ms": "3600000",
+}
+"""Which timestamps the broker accepts: of the last hundred years, and up to an hour ahead.
+
+Spark's Kafka source fails, again after each restart, if a timestamp in microseconds needs more than
+64 bits. The second value is the default since Kafka 4.0. Brokers before 3.6 have neither setting.
 """
 
 KINDS: Mapping[str, Mapping[str, str]] = {
@@ -65,8 +75,15 @@ class TopicSpec:
     @property
     def safe(self) -> TopicSpec:
         """Return the settings that prevent loss, without settings for disk space and protection."""
-        other = {*_SOON, _COMPRESSION}
-        config = {name: value for name, value in self.config.items() if name not in other}
+        return self._without({*_SOON, *_PLAUSIBLE, _COMPRESSION})
+
+    @property
+    def old(self) -> TopicSpec:
+        """Return the settings that brokers before Kafka 3.6 also have."""
+        return self._without(_PLAUSIBLE)
+
+    def _without(self, names: Collection[str]) -> TopicSpec:
+        config = {name: value for name, value in self.config.items() if name not in names}
         return replace(self, config=config)
 
 
@@ -86,7 +103,7 @@ QueueSpec = tuple[str, str, int]
 
 def spec(name: str, kind: str, partitions: int = 1) -> TopicSpec:
     """Return the specification of a kind of topic."""
-    config = {"message.timestamp.type": "CreateTime", **_READABLE, **KINDS[kind]}
+    config = {"message.timestamp.type": "CreateTime", **_PLAUSIBLE, **_READABLE, **KINDS[kind]}
     return TopicSpec(name, kind, partitions, config)
 
 

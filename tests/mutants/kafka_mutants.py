@@ -1921,4 +1921,25 @@ MUTANTS = (
         "        return count\n",
         "agents/test_tables.py::test_the_first_row_need_not_wait_until_the_group_knows_the_changelog",
     ),
+    KafkaMutant(
+        "let records have any timestamp",
+        _SPECS,
+        '"CreateTime", **_PLAUSIBLE, **_READABLE',
+        '"CreateTime", **_READABLE',
+        "kafka/test_timestamps.py::test_a_record_has_a_time_that_spark_can_convert",
+    ),
+    KafkaMutant(
+        "create no topics on a broker without limits of timestamps",
+        "kafka/create_topics.py",
+        "error.args[0].code() == KafkaError.INVALID_CONFIG and spec != spec.old",
+        "False",
+        "kafka/test_timestamps.py::test_a_broker_without_these_settings_gets_the_topic",
+    ),
+    KafkaMutant(
+        "move a body with a time that the broker rejects",
+        "wire/records.py",
+        "    return max(timestamp, 1)\n",
+        "    return timestamp\n",
+        "workers/test_repartition.py::test_a_body_is_moved_although_kafka_rejects_its_time_by_now",
+    ),
 )

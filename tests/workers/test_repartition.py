@@ -37,13 +37,15 @@ from streams.topology import hosts_of, load, pairs_of
 from streams.wire import Topics
 from streams.wire.partition import partition_of
 from streams.wire.records import command_record, read_queued
+from streams.wire.specs import spec
 from tests.forgetting import forget
 from tests.running import DEADLINE, eventually
 from tests.workers.raw_produce import produce_raw
-from tests.workers.rig import Hook, HookedCluster, Rig, pair, pause, rig
+from tests.workers.rig import Hook, HookedCluster, Rig, configure, pair, pause, rig
 from tests.workers.test_partitions import begin_in
 
 COUNT, DIALOGS, EACH = 3, 12, 4
+IN_1900 = -2_200_000_000_000  # milliseconds
 ABOUT = ("A", "DatabaseA", "InitiatorService", "TargetService")
 
 
@@ -154,6 +156,25 @@ def test_a_body_is_moved_although_its_record_is_as_large_as_kafka_takes(one: Rig
         padded = [*headers, ("x", noise(148_000))]
         producer.produce(one.topics.cmd("A"), key=key, value=value, headers=padded)  # type: ignore[arg-type]
     assert producer.flush(DEADLINE) == 0
+    drained(one, "A")
+    assert give(one, "A").moved == len(away) > 0
+
+
+@pytest.mark.long
+def test_a_body_is_moved_although_kafka_rejects_its_time_by_now(one: Rig) -> None:
+    """It was written before `apply` limited the timestamps."""
+    one.endpoint("A")
+    topic, limit = one.topics.cmd("A"), "message.timestamp.before.max.ms"
+    configure(one.cluster, topic, {limit: str(2**63 - 1)})
+    with one.client() as client:
+        dialogs = [client.begin(*ABOUT, wait=False) for _ in range(DIALOGS)]
+    away = [d for d in dialogs if partition_of(d.id, COUNT)]
+    producer = one.cluster.producer()
+    for dialog in away:
+        key, value, headers = command_record(send_command(dialog, b"body", None))
+        producer.produce(topic, key=key, value=value, headers=headers, timestamp=IN_1900)  # type: ignore[arg-type]
+    assert producer.flush(DEADLINE) == 0
+    configure(one.cluster, topic, {limit: spec(topic, "cmd").config[limit]})
     drained(one, "A")
     assert give(one, "A").moved == len(away) > 0
 

@@ -30,7 +30,7 @@ from streams.prose import counted
 from streams.protocol import Dialog, DialogKey, Request, Seen, Source
 from streams.wire import MalformedError
 from streams.wire.partition import partition_of
-from streams.wire.records import moved_headers
+from streams.wire.records import moved_headers, moved_timestamp
 from streams.wire.state import (
     Positions,
     decode_positions,
@@ -206,7 +206,7 @@ class Rekey:
     def _produce_copy(self, body: Message, to: int, on_delivery: Callable[..., None]) -> None:
         headers: Any = moved_headers(headers_of(body))
         topic, value, key = body.topic() or "", body.value(), body.key()
-        stored_at = body.timestamp()[1]
+        stored_at = moved_timestamp(body.timestamp()[1])
         self.producer.produce(topic, value, key, to, on_delivery, None, stored_at, headers)
 
     def _move(self, number: int, key: DialogKey, places: _Places) -> None:

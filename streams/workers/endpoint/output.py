@@ -20,6 +20,7 @@ from streams.wire.records import (
     command_record,
     message_record,
     moved_headers,
+    moved_timestamp,
     queue_record,
 )
 from streams.wire.state import (
@@ -90,7 +91,8 @@ class Output:
         """Copy bodies to the ends of their topics, and record their new offsets."""
         places: dict[str, dict[int, int]] = {self._cmd: {}, self._in: {}}
         for body in bodies:
-            topic, offset, timestamp = body.topic() or "", body.offset() or 0, body.timestamp()[1]
+            topic, offset = body.topic() or "", body.offset() or 0
+            timestamp = moved_timestamp(body.timestamp()[1])
             report = partial(_note, places[topic], offset)
             headers = moved_headers(headers_of(body))
             record = body.value(), body.key(), body.partition()
