@@ -107,7 +107,7 @@ def threads(cores: int) -> dict[str, str]:
 
     The defaults are 3 and 8. Every request passes between threads, and on a machine with few cores
     each thread must be woken. With 1 and 3 threads, a broker on two cores needs 5 to 10 % less CPU
-    (docs/performance_notes.md).
+    (docs/internals.md).
     """
     network, workers = max(1, min(3, cores // 2)), max(3, min(8, cores + 1))
     return {"num.network.threads": str(network), "num.io.threads": str(workers)}

@@ -114,7 +114,7 @@ def test_flows_that_meet_no_defect_are_healthy(damaged: GeneratedEstate) -> None
 
 
 def test_the_page_lists_every_kind() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "estates.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "internals.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| (TA-\d\d) \|", page, re.MULTILINE) == [k.code for k in KINDS]
 
 
