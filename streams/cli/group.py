@@ -35,7 +35,25 @@ _LONGEST = 500
 """Maximum number of characters of an unexpected error."""
 
 
-class LazyGroup(click.Group):
+class SuggestingGroup(click.Group):
+    """A group that suggests a similar command for an unknown name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for an unknown name, suggest a similar one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if not args[0].startswith("-"):
+                from streams.prose import meant  # imported only on failure
+
+                hint = meant(args[0], self.list_commands(ctx))
+                error.message = f"{error.message} {hint}".rstrip()
+            raise
+
+
+class LazyGroup(SuggestingGroup):
     """A group whose commands are in a table and imported one at a time."""
 
     def __init__(self, *args: Any, entries: dict[str, Entry] | None = None, **extra: Any) -> None:
@@ -77,17 +95,10 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for an unknown name, suggest a similar one."""
+        """Find the command, and note whether it is only to show its help."""
         ctx.meta[_HELP] = not set(ctx.help_option_names).isdisjoint(args)
         ctx.meta[_WORDS] = tuple(args)
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            if not args[0].startswith("-"):
-                from streams.prose import meant  # imported only on failure
-
-                error.message = f"{error.message} {meant(args[0], self.entries)}".rstrip()
-            raise
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""

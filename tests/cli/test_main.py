@@ -88,6 +88,7 @@ def test_help_shows_what_the_option_shows(words: tuple[str, ...]) -> None:
     [
         (("expalin",), "No such command 'expalin'. Did you mean 'explain'?"),
         (("capture", "none"), "No such command 'none'."),
+        (("capture", "slic"), "No such command 'slic'. Did you mean 'slice'?"),
         (("explain", "it"), "`hopline explain` has no commands, so there is no 'it'."),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from streams.cli.exit_codes import NOT_OK
+from streams.cli.group import SuggestingGroup
 from streams.cli.options.answer import format_option
 from streams.cli.text.values import utc
 from streams.embedded import (
@@ -33,7 +34,7 @@ def _data_option(function: _F) -> _F:
     )(function)
 
 
-@click.group()
+@click.group(cls=SuggestingGroup)
 def kafka() -> None:
     """Run a local Kafka broker on loopback, without a container image.
 

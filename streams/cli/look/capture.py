@@ -9,6 +9,7 @@ import click
 
 from streams.capture.codec import Codec
 from streams.capture.recording import Point
+from streams.cli.group import SuggestingGroup
 from streams.cli.look.capture_import import import_
 from streams.cli.look.capture_points import POINT
 from streams.cli.look.capture_record import Order, run, show
@@ -46,7 +47,7 @@ class CaptureOptions:
     prefix: str
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=SuggestingGroup, invoke_without_command=True)
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), metavar="DIR", help="Output folder."
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import click
 
+from streams.cli.group import SuggestingGroup
 from streams.cli.options.answer import format_option
 from streams.cli.options.settings import (
     SettingOption,
@@ -22,7 +23,7 @@ from streams.settings import Sourced, is_secret, unknown_variables
 Row = tuple[str, Sourced]
 
 
-@click.group()
+@click.group(cls=SuggestingGroup)
 def config() -> None:
     """Show settings and where each value comes from.
 

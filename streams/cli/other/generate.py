@@ -11,6 +11,7 @@ import click
 
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flows import flows_of
+from streams.cli.group import SuggestingGroup
 from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
 from streams.cli.options.output_folder import output_folder, write_text
@@ -25,7 +26,7 @@ from streams.topology.yaml_file import write_document
 DEFECTS = "DEFECTS.json"
 
 
-@click.group()
+@click.group(cls=SuggestingGroup)
 def generate() -> None:
     """Generate synthetic topologies and traffic, reproducible by seed."""
 
