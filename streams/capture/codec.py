@@ -1,15 +1,19 @@
 """The compression of a container's blocks, with Avro's names.
 
 Every Avro reader supports deflate. Recording uses Zstandard, which takes a tenth of the CPU time
-and produces smaller files; Spark can read it, and so can fastavro with ``backports.zstd``.
+and produces smaller files; Spark can read it, and so can fastavro.
 """
 
 from __future__ import annotations
 
+import sys
 import zlib
 from enum import Enum
 
-from backports import zstd
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 _DEFLATE, _ZSTANDARD = 6, 1
 """The compression levels."""
