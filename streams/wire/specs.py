@@ -21,6 +21,8 @@ _SEVEN_DAYS = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * 3600 * 1
 _HOUR = {"cleanup.policy": "delete", "retention.ms": "3600000"}
 
 _COMPRESSION = "compression.type"
+_UNCOMPRESSED = {_COMPRESSION: "uncompressed"}
+"""For small topics that every process reads: a record takes no more memory than Kafka's limit."""
 _READABLE = {_COMPRESSION: "lz4"}
 """The codec that Hopline's producers use.
 
@@ -50,12 +52,12 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "dialog": _COMPACTED,
     "result": _HOUR,
     "reading": _COMPACTED,
-    "catalog": {**_COMPACTED, **_SOON},  # readers process each version in the log
+    "catalog": {**_COMPACTED, **_SOON, **_UNCOMPRESSED},  # readers process each version in the log
     "presence": {
         **_COMPACTED,
         **_SOON,
+        **_UNCOMPRESSED,
         "message.timestamp.type": "LogAppendTime",
-        _COMPRESSION: "uncompressed",  # like heartbeats: every process reads these records
     },
     "event": _SEVEN_DAYS,
     "metric": {**_SEVEN_DAYS, "cleanup.policy": "compact,delete"},

@@ -84,7 +84,7 @@ _BOMB_ONCE_IN = 400
 BOMBS = (2_000_000, 20_000_000)
 """Number of zero bytes, which compress to a few kilobytes; Kafka's limit applies to these."""
 _UNCOMPRESSED_BOMBS = (900_000, *BOMBS)
-"""The same for `presence`, which Kafka stores uncompressed: it takes only the first of them."""
+"""The same for `catalog` and `presence`, stored uncompressed: Kafka takes only the first."""
 _NOT_HERE = frozenset({"dialog"})
 """The state of endpoint workers: an unreadable record there stops its partition on purpose."""
 
@@ -180,7 +180,7 @@ class Hostile:
         """Return the record with a bomb for its value, or changed in up to two places."""
         kind = self._kind_of[topic]
         if self._chance.once_in(_BOMB_ONCE_IN):
-            sizes = _UNCOMPRESSED_BOMBS if kind == "presence" else BOMBS
+            sizes = _UNCOMPRESSED_BOMBS if kind in ("catalog", "presence") else BOMBS
             record = record[0], bytes(self._chance.pick(sizes)), record[2]
         else:
             for _ in range(self._chance.below(3)):

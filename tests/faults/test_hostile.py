@@ -63,7 +63,8 @@ def drawn(cluster: Cluster, kind: str) -> Iterator[Written]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "sizes"), [("catalog", {*BOMBS}), ("presence", {900_000, *BOMBS}), ("event", {*BOMBS})]
+    ("kind", "sizes"),
+    [("catalog", {900_000, *BOMBS}), ("presence", {900_000, *BOMBS}), ("event", {*BOMBS})],
 )
 def test_bombs_are_among_the_records(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, kind: str, sizes: set[int]

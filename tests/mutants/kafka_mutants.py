@@ -1621,8 +1621,8 @@ MUTANTS = (
     KafkaMutant(
         "leave heartbeats uncompacted for a week",
         _SPECS,
-        '        **_COMPACTED,\n        **_SOON,\n        "message.timestamp.type"',
-        '        **_COMPACTED,\n        "message.timestamp.type"',
+        "        **_COMPACTED,\n        **_SOON,\n        **_UNCOMPRESSED",
+        "        **_COMPACTED,\n        **_UNCOMPRESSED",
         "live/test_plans.py::test_topics_are_printed_without_kafka",
     ),
     # --- sentences of the rules that protocol and node keep

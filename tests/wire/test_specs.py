@@ -62,7 +62,7 @@ def test_timestamps_are_the_producers_but_for_presence_and_in() -> None:
 def test_the_broker_stores_no_codec_that_a_client_may_be_unable_to_read() -> None:
     """As our producers compress, so nothing is compressed again; workers start without it, too."""
     codecs = {kind: s.config["compression.type"] for kind, s in SPECS.items()}
-    assert codecs.pop("presence") == "uncompressed"
+    assert codecs.pop("presence") == codecs.pop("catalog") == "uncompressed"
     assert set(codecs.values()) == {"lz4"}
     assert not any("compression.type" in s.safe.config for s in SPECS.values())
 
