@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from weakref import finalize
 
 from streams.capture.look import Look
 from streams.capture.record import Record
@@ -25,6 +26,7 @@ class Condition:
     def __init__(self, text: str) -> None:
         self._text = text
         self._database = sqlite3.connect(":memory:")
+        finalize(self, self._database.close)
         self._database.set_authorizer(_authorize)
         columns = ", ".join(f"?{n} AS {_quoted(name)}" for n, name in enumerate(COLUMNS, 1))
         self._question = f"SELECT 1 FROM (SELECT {columns}) WHERE ({text}\n)"
