@@ -24,6 +24,8 @@
 # make audit   known vulnerabilities of the locked packages and jars; exit code 2 where the
 #              vulnerability services cannot be reached
 # make sbom    a CycloneDX SBOM of each image, in build/sbom
+# make package build wheel and source archive from the last commit, in build/package, check them, and
+#              install the base and every extra into empty environments: PYTHONS="python3.11 python3.13"
 
 PYTHON ?= python3
 BIN    := .venv/bin
@@ -37,7 +39,7 @@ BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka
   kafka_partitions capture)
 
 .PHONY: setup browser test test-all test-containers explore fuzz soak mutants faults recount replay demo bench $(BENCHES) \
-  bench-verify docs lock audit sbom clean
+  bench-verify docs lock audit sbom package clean
 
 # setuptools comes first, and nothing is built in isolation, because pip installs without hashes what an
 # isolated build needs. pyspark is published as source only.
@@ -133,6 +135,9 @@ audit: setup
 
 sbom: setup
 	@$(BIN)/python -m requirements.sbom build/sbom
+
+package: setup
+	@$(BIN)/python -m requirements.package $(PYTHONS)
 
 clean:
 	@test ! -x $(BIN)/hopline || $(BIN)/hopline kafka stop
