@@ -6,11 +6,18 @@ import re
 
 LATEST = 253_402_300_799_999
 """Latest valid instant in epoch milliseconds: the end of the year 9999."""
+AGE = 1_826 * 24 * 3_600_000
+"""Greatest age of a record's timestamp in milliseconds: five years; brokers reject older ones."""
 
 _PATTERN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)?")
 _MICROSECONDS = {
     "us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, None: 1_000_000,
 }  # fmt: skip
+
+
+def plausible(at: int, now: int) -> int:
+    """Return a time that brokers accept as a timestamp: ``at``, or the nearest one."""
+    return min(max(at, now - AGE), now)
 
 
 def read_duration(text: str) -> float | None:

@@ -106,14 +106,6 @@ def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
     return [*((name, raw) for name, raw in read.items() if name in names), (MOVED, None)]
 
 
-def moved_timestamp(timestamp: int) -> int:
-    """Return the timestamp for a body's copy, which a broker may check more strictly than before.
-
-    0 would mean now.
-    """
-    return max(timestamp, 1)
-
-
 def demand_size(body: int, headers: Sequence[tuple[str, bytes | None]]) -> None:
     """Raise MalformedError if a statement with a body of this size could not be written again.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from streams.times import AGE
 from streams.wire.topics import Topics
 
 _FOREVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
@@ -32,33 +33,33 @@ codecs as lz4, which becomes at most 255 times larger, and rejects batches that 
 """
 
 _PLAUSIBLE = {
-    "message.timestamp.before.max.ms": str(36_525 * 24 * 3600 * 1000),
+    "message.timestamp.before.max.ms": str(AGE + 24 * 3600 * 1000),  # workers' clocks may be late
     "message.timestamp.after.max.ms": "3600000",
 }
-"""Which timestamps the broker accepts: of the last hundred years, and up to an hour ahead.
+"""Which timestamps the broker accepts: of the last five years, and up to an hour ahead.
 
 Spark's Kafka source fails, again after each restart, if a timestamp in microseconds needs more than
-64 bits. The second value is the default since Kafka 4.0. Brokers before 3.6 have neither setting.
+64 bits. A partition gets a new segment whenever timestamps have advanced by a week, so with all
+timestamps since 1970 it gets 3,000 segments, and a few partitions exhaust the broker's memory maps.
+The second value is the default since Kafka 4.0. Brokers before 3.6 have neither setting.
 """
+_BROKERS_TIME = {"message.timestamp.type": "LogAppendTime"}
 
 KINDS: Mapping[str, Mapping[str, str]] = {
     "cmd": _FOREVER,
     "out": _FOREVER,
     "txq": _FOREVER,
     "ingress": _FOREVER,
-    "in": {**_FOREVER, "message.timestamp.type": "LogAppendTime"},  # decides whether a copy is late
+    "in": {**_FOREVER, **_BROKERS_TIME},  # decides whether a copy is late
     "ack": _FOREVER,
     "queue": _FOREVER,
     "dialog": _COMPACTED,
     "result": _HOUR,
     "reading": _COMPACTED,
-    "catalog": {**_COMPACTED, **_SOON, **_UNCOMPRESSED},  # readers process each version in the log
-    "presence": {
-        **_COMPACTED,
-        **_SOON,
-        **_UNCOMPRESSED,
-        "message.timestamp.type": "LogAppendTime",
-    },
+    # Readers of `catalog` process each version in the log. Both topics get a new segment for each
+    # minute, so their writers must not choose the time.
+    "catalog": {**_COMPACTED, **_SOON, **_UNCOMPRESSED, **_BROKERS_TIME},
+    "presence": {**_COMPACTED, **_SOON, **_UNCOMPRESSED, **_BROKERS_TIME},
     "event": _SEVEN_DAYS,
     "metric": {**_SEVEN_DAYS, "cleanup.policy": "compact,delete"},
 }

@@ -9,11 +9,12 @@ import pytest
 
 from streams.kafka import Cluster, KafkaError, create, read_all
 from streams.kafka.compare_topics import compare
+from streams.times import AGE, plausible
 from streams.wire import Topics, specs
 from streams.wire.specs import KINDS, spec
 
 HOUR = 3_600_000
-YEAR = 365 * 24 * HOUR
+DAY = 24 * HOUR
 
 
 def sent(cluster: Cluster, topic: str, stamp: int) -> KafkaError | None:
@@ -36,14 +37,14 @@ def test_a_record_has_a_time_that_spark_can_convert(kafka: str, unique: str) -> 
         for kind, config in KINDS.items()
         if "message.timestamp.type" not in config
     ]
-    assert len(topics) == len(KINDS) - 2
+    assert len(topics) == len(KINDS) - 3
     create(cluster, topics)
     for each in topics:
-        for stamp in (-9_300_000_000_000_000, now - 101 * YEAR, now + 2 * HOUR):
+        for stamp in (-9_300_000_000_000_000, 1, now - AGE - 2 * DAY, now + 2 * HOUR):
             error = sent(cluster, each.name, stamp)
             assert error is not None
             assert error.code() == KafkaError.INVALID_TIMESTAMP
-        for stamp in (1, now - 99 * YEAR, now + HOUR // 2):
+        for stamp in (now - AGE, now + HOUR // 2):
             assert sent(cluster, each.name, stamp) is None
 
 
@@ -83,3 +84,10 @@ def test_a_wrong_setting_of_every_version_is_an_error(kafka: str, unique: str) -
         create(cluster, [wrong])
     with pytest.raises(Exception, match="cannot be created"):
         create(cluster, [wrong.old])
+
+
+@pytest.mark.parametrize(
+    ("at", "found"), [(-(2**62), 10), (9, 10), (10, 10), (AGE + 10, AGE + 10), (2**62, AGE + 10)]
+)
+def test_another_time_becomes_the_nearest_that_is_accepted(at: int, found: int) -> None:
+    assert plausible(at, AGE + 10) == found

@@ -157,7 +157,7 @@ def test_topics_are_printed_without_kafka() -> None:
         "delete.retention.ms": "86400000",
         "max.compaction.lag.ms": "60000",
         "message.timestamp.after.max.ms": "3600000",
-        "message.timestamp.before.max.ms": "3155760000000",
+        "message.timestamp.before.max.ms": "157852800000",
         "message.timestamp.type": "LogAppendTime",
         "min.cleanable.dirty.ratio": "0.1",
         "segment.ms": "60000",

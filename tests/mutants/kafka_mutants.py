@@ -1487,7 +1487,7 @@ MUTANTS = (
     KafkaMutant(
         "go by the forwarder's clock",
         _SPECS,
-        '    "in": {**_FOREVER, "message.timestamp.type": "LogAppendTime"},',
+        '    "in": {**_FOREVER, **_BROKERS_TIME},',
         '    "in": {**_FOREVER},',
         "workers/test_late.py",
         rule=11,
@@ -1621,8 +1621,8 @@ MUTANTS = (
     KafkaMutant(
         "leave heartbeats uncompacted for a week",
         _SPECS,
-        "        **_COMPACTED,\n        **_SOON,\n        **_UNCOMPRESSED",
-        "        **_COMPACTED,\n        **_UNCOMPRESSED",
+        '    "presence": {**_COMPACTED, **_SOON,',
+        '    "presence": {**_COMPACTED,',
         "live/test_plans.py::test_topics_are_printed_without_kafka",
     ),
     # --- sentences of the rules that protocol and node keep
@@ -1937,9 +1937,9 @@ MUTANTS = (
     ),
     KafkaMutant(
         "move a body with a time that the broker rejects",
-        "wire/records.py",
-        "    return max(timestamp, 1)\n",
-        "    return timestamp\n",
+        "live/admin/rekey.py",
+        "plausible(body.timestamp()[1], time.time_ns() // 1_000_000)",
+        "body.timestamp()[1]",
         "workers/test_repartition.py::test_a_body_is_moved_although_kafka_rejects_its_time_by_now",
     ),
 )

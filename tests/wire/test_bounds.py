@@ -52,7 +52,6 @@ from streams.wire.records import (
     demand_size,
     key_of,
     moved_headers,
-    moved_timestamp,
 )
 from streams.wire.shift import shifted
 from streams.wire.state import encode_dialog, unpack_dialog
@@ -340,11 +339,6 @@ def test_a_copy_of_a_body_has_no_header_that_nobody_reads() -> None:
     of_a_frame = [(ROUTE, bytes(148_000)), (ORIGIN, b"")]
     assert moved_headers([(COMMAND, b"1"), *of_a_frame]) == [(COMMAND, b"1"), (MOVED, None)]
     assert moved_headers([*of_a_frame, (CAUSE, b"2")]) == [*of_a_frame, (MOVED, None)]
-
-
-def test_a_copy_of_a_body_has_a_time_that_kafka_accepts() -> None:
-    """The original may be older than the topic's limits; 0 would mean now."""
-    assert [moved_timestamp(at) for at in (-(2**62), 0, 1, LATEST)] == [1, 1, 1, LATEST]
 
 
 @pytest.mark.parametrize(("header", "body"), [(90_001, LARGEST_BODY), (LARGEST_WITH_BODY + 1, 0)])

@@ -52,10 +52,10 @@ def test_only_events_figures_and_results_age() -> None:
     assert set(ages.values()) == {None}
 
 
-def test_timestamps_are_the_producers_but_for_presence_and_in() -> None:
+def test_timestamps_are_the_producers_but_for_three_topics() -> None:
     """The Kafka timestamp stays the enqueue time, but where the broker's clock must judge."""
     types = {kind: s.config["message.timestamp.type"] for kind, s in SPECS.items()}
-    assert types.pop("presence") == types.pop("in") == "LogAppendTime"
+    assert {types.pop(kind) for kind in ("catalog", "presence", "in")} == {"LogAppendTime"}
     assert set(types.values()) == {"CreateTime"}
 
 

@@ -457,7 +457,7 @@ def test_a_frame_that_is_larger_than_any_fragment_is_refused_and_told(system: Sy
     assert reported["error"] == Number.MESSAGE_TOO_LARGE
 
 
-@pytest.mark.parametrize("enqueued_at", [2**62, -(2**62)])
+@pytest.mark.parametrize("enqueued_at", [2**62, 1, -(2**62)])
 def test_a_message_from_another_time_is_delivered_now(system: System, enqueued_at: int) -> None:
     """Kafka refuses a record from the future: its time is clamped, not the message refused."""
     conversation = uuid.uuid4()

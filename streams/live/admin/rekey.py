@@ -7,6 +7,7 @@ another run moves the remaining dialogs.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -28,9 +29,10 @@ from streams.kafka import (
 )
 from streams.prose import counted
 from streams.protocol import Dialog, DialogKey, Request, Seen, Source
+from streams.times import plausible
 from streams.wire import MalformedError
 from streams.wire.partition import partition_of
-from streams.wire.records import moved_headers, moved_timestamp
+from streams.wire.records import moved_headers
 from streams.wire.state import (
     Positions,
     decode_positions,
@@ -206,7 +208,7 @@ class Rekey:
     def _produce_copy(self, body: Message, to: int, on_delivery: Callable[..., None]) -> None:
         headers: Any = moved_headers(headers_of(body))
         topic, value, key = body.topic() or "", body.value(), body.key()
-        stored_at = moved_timestamp(body.timestamp()[1])
+        stored_at = plausible(body.timestamp()[1], time.time_ns() // 1_000_000)
         self.producer.produce(topic, value, key, to, on_delivery, None, stored_at, headers)
 
     def _move(self, number: int, key: DialogKey, places: _Places) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 
 from streams.kafka import Headers, KafkaError, Message, Producer, headers_of
 from streams.node import OutFrame, Transaction
+from streams.times import AGE, plausible
 from streams.wire import Topics, encode_event, encode_result
 from streams.wire.commands import ResultRecord
 from streams.wire.records import (
@@ -20,7 +21,6 @@ from streams.wire.records import (
     command_record,
     message_record,
     moved_headers,
-    moved_timestamp,
     queue_record,
 )
 from streams.wire.state import (
@@ -92,7 +92,7 @@ class Output:
         places: dict[str, dict[int, int]] = {self._cmd: {}, self._in: {}}
         for body in bodies:
             topic, offset = body.topic() or "", body.offset() or 0
-            timestamp = moved_timestamp(body.timestamp()[1])
+            timestamp = plausible(body.timestamp()[1], tx.now)
             report = partial(_note, places[topic], offset)
             headers = moved_headers(headers_of(body))
             record = body.value(), body.key(), body.partition()
@@ -105,16 +105,15 @@ class Output:
 
     def write(self, tx: Transaction, partition: int, positions: Positions) -> None:
         """Encode a part; on an error nothing was sent to Kafka."""
-        last = len(tx.frames) - 1
+        last, oldest = len(tx.frames) - 1, tx.now - AGE
         for index, frame in enumerate(tx.frames):
             report = self._last_copy if index == last else None
             self._write(self._out, *_frame_record(frame), partition, report)
         for m in tx.queued:
             topic = self._topics.queue(self._instance, m.database, m.queue)
             at = m.header.enqueued_at
-            if not 0 <= at <= tx.now:
-                # A timestamp in the future would be rejected, and with it the whole transaction.
-                at = min(max(at, 0), tx.now)
+            if not oldest <= at <= tx.now:  # Kafka would reject it, and the whole transaction
+                at = plausible(at, tx.now)
             record = queue_record(
                 m.group, m.conversation, m.parties, m.header, m.journey, m.body, m.priority
             )

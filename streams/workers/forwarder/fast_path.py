@@ -17,6 +17,7 @@ from functools import partial
 from streams.kafka import Headers, Message, headers_of
 from streams.node import Forwarder, Lane, Outcome, Place, Record
 from streams.routing import Origin
+from streams.times import AGE, plausible
 from streams.wire import decode_header
 from streams.wire.events import SimilarEvents
 from streams.wire.hop import edit_at_once, instant
@@ -68,11 +69,11 @@ class FastPath:
         self._producer, self._copy = local_producer, local_producer.copy
         self._topics, self._write_remote = topics, write_remote
         self._block = self._since = b""
-        self._now = 0
+        self._now = self._oldest = 0
 
     def begin(self, forwarder: Forwarder, now: int) -> None:
         """Begin a batch at a time (epoch milliseconds); reachability may have changed."""
-        self._forwarder, self._now = forwarder, now
+        self._forwarder, self._now, self._oldest = forwarder, now, now - AGE
         self._since = instant(now)
         self._block = forwarder.block(now)
 
@@ -115,8 +116,8 @@ class FastPath:
         if known.lane.place is Place.IN:
             copied.append((ORIGIN, INSIDE if known.lane.inside else OUTSIDE))
         stamp = message.timestamp()[1]
-        if not 0 <= stamp <= self._now:
-            stamp = min(max(stamp, 0), self._now)
+        if not self._oldest <= stamp <= self._now:
+            stamp = plausible(stamp, self._now)
         if known.remote is not None:
             known.remote(message, copied, stamp)
         else:

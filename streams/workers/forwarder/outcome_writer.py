@@ -9,6 +9,7 @@ from streams.errors import EventKind
 from streams.kafka import Headers, Message
 from streams.node import Forwarder, Outcome, Place, Record, event
 from streams.routing import Origin
+from streams.times import plausible
 from streams.wire import MalformedError, encode_status
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
 from streams.workers.forwarder.local_producer import LocalProducer, short, source_of
@@ -38,7 +39,7 @@ class OutcomeWriter:
     def write(self, message: Message, record: Record, outcome: Outcome) -> None:
         """Write the outcome of a record, which was read as ``message``."""
         source, catalog = source_of(message), self._forwarder.catalog
-        stamp = min(max(message.timestamp()[1], 0), self._now())
+        stamp = plausible(message.timestamp()[1], self._now())
         for copy in outcome.copies:
             headers: Headers = [(ROUTE, copy.route), (HOP, copy.hop)]
             if record.message is not None:
