@@ -16,7 +16,8 @@ PACKAGE = ROOT / "streams"
 LIBRARIES = {
     "aiokafka": {"agents"},  # what Faust reads and writes with
     "avro": {"schema"},
-    "backports": {"capture"},  # zstandard, which Python has from 3.14 on
+    "backports": {"capture"},  # zstandard
+    "compression": {"capture"},  # the same, in Python from 3.14 on
     "click": {"cli"},
     "confluent_kafka": {"kafka"},
     "elementpath": {"services"},  # XPath

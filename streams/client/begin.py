@@ -115,8 +115,8 @@ class Beginning:
 
 
 _REMEDY = (
-    "Give the start position: --from {} (an offset), --from beginning (everything again) or "
-    "--from end (skip waiting messages); in a program begin=... See docs/operation.md."
+    "Give the start position: --begin {} (an offset), --begin beginning (everything again) or "
+    "--begin end (skip waiting messages); in a program begin=... See docs/operation.md."
 )
 
 __all__ = ["Begin", "Beginning", "PositionLostError"]

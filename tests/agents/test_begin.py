@@ -125,8 +125,8 @@ def test_the_command_refuses_and_takes_the_option(system: System, tmp_path: Path
     command = (sys.executable, "-m", "streams", "worker", "agents", "--all", *system.options, *what)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE)
     assert (done.returncode, done.stdout) == (3, ""), done.stderr
-    assert "has received from this queue" in done.stderr and "--from 0:0" in done.stderr
-    with worker(system, tmp_path, *what, "--from", "end"):
+    assert "has received from this queue" in done.stderr and "--begin 0:0" in done.stderr
+    with worker(system, tmp_path, *what, "--begin", "end"):
         eventually(
             lambda: read_notes(system.cluster, group, [queue]) or pause(), "it has an offset"
         )

@@ -30,6 +30,8 @@ FORMER = {
     ("begin", "--group-id"): "--conversation-group",
     ("move", "--group-id"): "--conversation-group",
     ("demo", "--keep"): "--keep-running",
+    ("receive", "--from"): "--begin",
+    ("worker", "--from"): "--begin",
     **{
         (command, former): now
         for command in ("verify", "capture", "capture slice", "simulate")

@@ -141,7 +141,7 @@ def test_forgotten_offsets_are_refused_and_nothing_is_received_again(system: Sys
     assert group_in(system, "readersForgotten") in refused.message
     assert "has received from this queue" in refused.message
     assert "everything below 2, and may have received more" in refused.message
-    assert "--from 0:2" in refused.remedy
+    assert "--begin 0:2" in refused.remedy
     assert failure(reading(system, "Forgotten")).message == refused.message, "each time"
 
 
@@ -244,7 +244,7 @@ def test_a_record_of_its_own_that_cannot_be_read_is_no_reason_to_begin_anew(
     note(system, reading_key(topic, 0, group_in(system, "readersUnreadable")), b"nonsense")
     refused = failure(reading(system, "Unreadable"), SurroundingsError)
     assert "cannot be read" in refused.message
-    assert "--from" in refused.remedy
+    assert "--begin" in refused.remedy
     with reading(system, "Unreadable", {0: 1}) as receiver:
         assert take(receiver) == ["two"]
 
@@ -403,8 +403,8 @@ def test_the_command_refuses_and_takes_the_option(system: System) -> None:
     asked = ("receive", *where, "--group", group_in(system, "readersCommand"))
     code, out, err = hopline(*asked)
     assert (code, out) == (3, ""), err
-    assert "has received from this queue" in err and "--from 0:2" in err
-    code, out, err = hopline(*asked, "--limit", 1, "--from", "0:2")
+    assert "has received from this queue" in err and "--begin 0:2" in err
+    code, out, err = hopline(*asked, "--limit", 1, "--begin", "0:2")
     assert (code, err) == (0, "")
     assert out.splitlines()[0].endswith('"three"') and len(out.splitlines()) == 1
     put(system, "Command", "four", first=3)

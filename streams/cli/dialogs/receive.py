@@ -115,7 +115,7 @@ def receive(
 
     A group that has never received starts at the beginning of the queue. If Kafka has deleted
     the offset of a group (after a week without members), the command refuses to receive
-    everything again; --from sets where the group continues.
+    everything again; --begin sets where the group continues.
     """
     if given.conversation is not None and given.conversation_group is not None:
         raise click.UsageError("--conversation and --conversation-group cannot be combined.")

@@ -1,4 +1,4 @@
-"""``--from``: the start position of a consumer group without offsets."""
+"""``--begin``: the start position of a consumer group without offsets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from streams.cli.options.renamed import RenamedOption
 from streams.client import Begin
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -15,8 +16,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def begin_option(command: F) -> F:
     """Add the option, as ``begin``."""
     return click.option(
-        "--from",
-        "begin",
+        "--begin",
+        cls=RenamedOption,
+        former="--from",  # which names a service in other commands
         multiple=True,
         metavar="POSITION",
         help="Start position in partitions without a committed offset: beginning, end, OFFSET or "
@@ -40,7 +42,7 @@ def begin_of(values: Sequence[str]) -> Begin | None:
         partition, _, offset = text.partition(":")
         if not (partition.isdecimal() and offset.isdecimal()) or int(partition) in begin:
             raise click.UsageError(
-                f"--from {text}: give beginning, end or OFFSET once, or PARTITION:OFFSET once for "
+                f"--begin {text}: give beginning, end or OFFSET once, or PARTITION:OFFSET once for "
                 "each partition."
             )
         begin[int(partition)] = int(offset)
