@@ -93,18 +93,17 @@ def test_every_step_prints_what_the_page_shows(printed: list[str]) -> None:
 def test_quick_start_of_the_readme_delivers_its_message(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     [block] = re.findall(r"^    export PATH=.*\n((?:    .*\n)+)", text, re.MULTILINE)
-    commands = [line.partition("  #")[0].strip() for line in block.splitlines()]
-    assert [c.split()[1] for c in commands] == ["up", "begin", "send", "receive", "verify"]
+    up, *others = block.split(" &&\n")
+    commands = [re.findall(r"hopline (\w+)", each) for each in (up, *others)]
+    assert commands == [["up"], ["begin"], ["send"], ["receive"], ["verify"]]
     (tmp_path / "topologies").symlink_to(ROOT / "topologies")
-    commands[1] = f"ID=$({commands[1]})"
-    filled = [command.replace("--conversation ID", "--conversation $ID") for command in commands]
     try:
-        printed = outputs([*filled, "hopline down"], tmp_path)
+        [_, chained, down, _] = outputs([up, " &&\n".join(others), "hopline down"], tmp_path)
     finally:
         shell(f"{HOPLINE}hopline down", tmp_path)
-    assert "<hello/>" in printed[3]
-    assert printed[4].rstrip().endswith("nothing lost")
-    assert printed[5].startswith("Stopped: workers and broker.")
+    assert "<hello/>" in chained
+    assert chained.rstrip().endswith("nothing lost")
+    assert down.startswith("Stopped: workers and broker.")
 
 
 def test_the_page_is_short() -> None:
