@@ -10,8 +10,7 @@ import faust
 from streams.agents.dialog import NotConfirmedError
 from streams.client.begin import Begin
 from streams.kafka import Cluster
-from streams.protocol import Command
-from streams.wire.records import command_record
+from streams.wire.records import Wire
 
 
 class ConnectedApp(faust.App):
@@ -25,9 +24,9 @@ class ConnectedApp(faust.App):
         self.begin: Begin | None = None
         """The start position for a group without offsets."""
 
-    async def confirm(self, command: Command) -> None:
+    async def confirm(self, record: Wire) -> None:
         """Return when Kafka has confirmed a command; raise NotConfirmedError if it does not."""
-        key, value, headers = command_record(command)
+        key, value, headers = record
         topic = self.cluster.topics.cmd(self.instance)
         try:
             await self.producer.send_and_wait(

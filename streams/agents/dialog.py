@@ -3,6 +3,9 @@
 A handler's statements wait until it returns (or calls :meth:`Dialog.commit`); if it raises an
 error, no statement is issued. The ids of statements follow from the message, so a handler that runs
 again after a crash repeats the statements, and the endpoint worker skips those that it has applied.
+
+A statement that no endpoint worker could read fails when the handler issues it, not when it is
+sent: its fields may come from the message, and only the handler's failure is a rollback.
 """
 
 from __future__ import annotations
@@ -17,8 +20,9 @@ from streams.client.receiver import Received
 from streams.client.statements import begin_command, end_command, new_command, send_command
 from streams.errors import SurroundingsError
 from streams.protocol import Cause, Command, CommandKind
+from streams.wire.records import Wire, statement_record
 
-Confirm = Callable[[Command], Awaitable[None]]
+Confirm = Callable[[Wire], Awaitable[None]]
 """Return when Kafka has confirmed a statement; raises NotConfirmedError if it does not."""
 
 
@@ -36,13 +40,16 @@ class Saying:
     cause: Cause
     place_of: Callable[[uuid.UUID], int]
     confirm: Confirm
-    waiting: list[Command] = field(default_factory=list)
+    waiting: list[Wire] = field(default_factory=list)
 
     def issue(self, command: Command) -> Command:
-        """Add a statement, with an id derived from its cause."""
+        """Add a statement, with an id derived from its cause.
+
+        Raises an error, and adds nothing, if the statement cannot be encoded or is too large.
+        """
         command = command.caused_by(self.cause)
+        self.waiting.append(statement_record(command))
         self.cause = self.cause.following
-        self.waiting.append(command)
         return command
 
     def new_id(self, related: uuid.UUID | None) -> uuid.UUID:
@@ -96,6 +103,8 @@ class Dialog:
 
         Raises StatementError if the body is too large (8459).
         """
+        # Kafka's client would refuse a text only when it is sent.
+        body = body if isinstance(body, bytes) else bytes(memoryview(body))
         return self._saying.issue(send_command(self.conversation, body, type)).command_id
 
     async def end(self, *, error: tuple[int, str] | None = None, cleanup: bool = False) -> None:

@@ -125,6 +125,18 @@ def command_record(command: Command) -> Wire:
     return key_of(command.conversation), command.body, headers
 
 
+def statement_record(command: Command) -> Wire:
+    """Return the record of a command if an endpoint worker can read it, and write it again.
+
+    Raises MalformedError if it cannot, and UnicodeEncodeError, ValueError, TypeError or
+    AttributeError if a field has no such value.
+    """
+    key, value, headers = command_record(command)
+    read_command(key, value, headers, 0)
+    demand_size(len(value or b""), headers)
+    return key, value, headers
+
+
 def read_command(
     key: bytes | str | None, value: bytes | None, headers: Headers | None, stored_at: int
 ) -> Command:

@@ -12,7 +12,7 @@ from streams.agents.dialog import NotConfirmedError, Saying
 from streams.client import Conversation, StatementError
 from streams.protocol import Cause, Command, CommandKind, Source
 from streams.wire.partition import partition_of
-from streams.wire.records import LARGEST_BODY
+from streams.wire.records import LARGEST_BODY, Wire, read_command
 
 SOURCE = Source("shop", "//shop/OrderService", uuid.UUID(int=7), 0)
 MINE = Conversation("ServerB", "DatabaseB", uuid.UUID(int=1), False)
@@ -25,10 +25,10 @@ class Taking:
         self.taken: list[Command] = []
         self._most = most
 
-    async def __call__(self, command: Command) -> None:
+    async def __call__(self, record: Wire) -> None:
         if len(self.taken) == self._most:
             raise NotConfirmedError("no", "")
-        self.taken.append(command)
+        self.taken.append(read_command(*record, stored_at=0))
 
 
 def dialog(kafka: Taking, offset: int = 5, partitions: int = 1) -> Dialog:
@@ -129,3 +129,18 @@ def test_what_was_committed_on_the_way_is_not_said_again_by_the_next_commit() ->
 def test_a_body_that_is_too_large_is_refused_at_once() -> None:
     with pytest.raises(StatementError, match="8459"):
         asyncio.run(dialog(Taking()).send(bytes(LARGEST_BODY + 1)))
+
+
+def test_a_refused_statement_does_not_count() -> None:
+    """A handler may catch the error, and then issues the next statement in its place."""
+    kafka = Taking()
+
+    async def run() -> None:
+        mine = dialog(kafka)
+        with pytest.raises(UnicodeEncodeError):
+            await mine.end(error=(1, "\ud800"))
+        await mine.end(error=(1, "?"))
+        await mine.commit()
+
+    asyncio.run(run())
+    assert [(c.error_text, c.cause) for c in kafka.taken] == [("?", Cause(SOURCE, 5, 0))]

@@ -272,6 +272,25 @@ def test_failures_are_counted_on_where_an_agent_is_started_again(system: System)
             failures(4 + 2)
 
 
+@pytest.mark.long
+def test_a_statement_that_cannot_be_encoded_rolls_back(system: System) -> None:
+    """A message must not end the agents of a process; the messages behind it are answered."""
+    app, calls = application(system), list[bytes]()
+
+    @app.service(ORDERS)
+    async def orders(dialog: Dialog, message: Received) -> None:
+        calls.append(message.body)
+        await dialog.send(message.body + b"!", type=ACCEPTED)
+        if calls.count(b"poison") in range(1, 4) and message.body == b"poison":
+            await dialog.end(error=(1, "poison: \ud800"))
+
+    with system.client() as client, serving(app) as thread:
+        order(client, b"good", b"poison", b"behind")
+        assert answers(system, 3) == ["good!", "poison!", "behind!"]
+        assert thread.failure is None
+    assert calls == [b"good", *[b"poison"] * 4, b"behind"]
+
+
 def turn_on(system: System) -> None:
     script = Script(*AT_B, "ALTER QUEUE OrderQueue WITH STATUS = ON")
     publish_script(system.cluster, plan_script(system.cluster, script, time.time()))

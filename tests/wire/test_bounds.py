@@ -48,10 +48,12 @@ from streams.wire.records import (
     MOVED,
     ORIGIN,
     ROUTE,
+    command_record,
     conversation_of,
     demand_size,
     key_of,
     moved_headers,
+    statement_record,
 )
 from streams.wire.shift import shifted
 from streams.wire.state import encode_dialog, unpack_dialog
@@ -350,6 +352,14 @@ def test_a_statement_that_could_not_be_written_once_more_is_malformed(
         demand_size(body, [(COMMAND, bytes(header))])
     with pytest.raises(MalformedError, match="exceed the record size limit"):
         demand_size(body, [(COMMAND, bytes(header - 100)), (CAUSE, bytes(100))])
+
+
+def test_a_statement_that_could_not_be_written_once_more_gets_no_record() -> None:
+    also = tuple(uuid.UUID(int=n) for n in range(2_500))
+    send = BEGIN._replace(kind=CommandKind.SEND, body=bytes(LARGEST_BODY), also=also[:2_000])
+    assert statement_record(send) == command_record(send)
+    with pytest.raises(MalformedError, match="exceed the record size limit"):
+        statement_record(send._replace(also=also))
 
 
 def test_a_body_that_is_too_large_by_itself_is_left_to_8459() -> None:
