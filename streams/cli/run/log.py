@@ -1,4 +1,8 @@
-"""The workers' log on stderr, and its formats."""
+"""The workers' log on stderr, and its formats.
+
+Records quote input: messages, and the texts of exceptions in tracebacks. Both formats limit their
+size, and in neither can they begin a log entry or control a terminal.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,40 @@ import logging
 import sys
 from datetime import UTC, datetime
 
-from streams.cli.text.values import lines
+from streams.cli.text.values import lines, shorten
+from streams.prose import clipped, counted
 from streams.settings import LogFormat
 from streams.workers import WORKING
+
+_LONGEST_LINE = 500
+"""Maximum length in characters of a line of a traceback."""
+_LONGEST_MESSAGE = 16_384
+"""Maximum length in characters of a message, which may list names on one line."""
+_FIRST, _LAST = 40, 60
+"""Numbers of lines of a traceback that remain; the last lines contain the error."""
 
 
 class TextFormatter(logging.Formatter):
     """Write human-readable lines; control characters from records are escaped."""
 
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the lines; all lines after the first are indented.
+
+        A traceback that another handler has formatted is not used, because it is not escaped.
+        """
+        record.message = record.getMessage()
+        if self.usesTime():
+            record.asctime = self.formatTime(record, self.datefmt)
+        found = [self.formatMessage(record)]
+        if traceback := _traceback(self, record):
+            found.append(_indented(traceback))
+        if record.stack_info:
+            found.append(_indented(record.stack_info))
+        return "\n".join(found)
+
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Return the text before a traceback; further lines of a message are indented."""
-        first, *more = lines(record.message).split("\n")
+        first, *more = lines(clipped(record.message, _LONGEST_MESSAGE)).split("\n")
         record.message = "\n".join([first, *(f"  {line.strip()}" for line in more)])
         return super().formatMessage(record)
 
@@ -32,13 +59,39 @@ class JsonFormatter(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": clipped(record.getMessage(), _LONGEST_MESSAGE),
             "worker": worker,
             "instance": instance,
         }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        if traceback := _traceback(self, record):
+            line["traceback"] = "\n".join(clipped(one, _LONGEST_LINE) for one in _kept(traceback))
+        return _printable(json.dumps(line, ensure_ascii=False))
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    if record.exc_info:
+        return formatter.formatException(record.exc_info)
+    return record.exc_text or ""
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {shorten(line, _LONGEST_LINE)}" for line in _kept(text))
+
+
+def _kept(text: str) -> list[str]:
+    """Return the first and the last lines of a text, with the number of lines in between."""
+    found = text.split("\n")
+    left = len(found) - _FIRST - _LAST
+    if left <= 1:
+        return found
+    return [*found[:_FIRST], f"... {counted(left, 'line')} left out", *found[-_LAST:]]
+
+
+def _printable(text: str) -> str:
+    """Return JSON whose characters are all printable; readers may split lines at U+2028."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def log_to_stderr(form: LogFormat = LogFormat.TEXT, *, verbose: bool = False) -> None:
