@@ -93,14 +93,14 @@ def refusal_of(asked: MissingRoute, offers: Sequence[Offer]) -> ErrorReply | Non
     """Return why no offer can match the request, regardless of the content of the catalog."""
     if not any(_fits(offer, asked) for offer in offers):
         of = "" if asked.broker is None else f" at {asked.broker}"
-        return UNKNOWN, _text(f"the directory has no address of {asked.service}{of}")
+        return UNKNOWN, error_text(f"the directory has no address of {asked.service}{of}")
     broken = [breach.detail for offer in offers for breach in offer.breaches]
-    return (UNUSABLE, _text(f"{asked.service}: {broken[0]}")) if broken else None
+    return (UNUSABLE, error_text(f"{asked.service}: {broken[0]}")) if broken else None
 
 
-def _text(text: str) -> str:
+def error_text(text: str) -> str:
     """Return a text that an Error can contain, because XML cannot represent every character."""
-    return "".join(c if c.isprintable() else "?" for c in text)[:_LONGEST]
+    return "".join(c if c.isprintable() else "?" for c in text[:_LONGEST])
 
 
 def _fits(offer: Offer, asked: MissingRoute) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import sqlalchemy as sa
@@ -12,14 +12,17 @@ import sqlalchemy as sa
 from streams.agents import HoplineApp
 from streams.agents.notice import notice_app
 from streams.client import Client, Conversation
+from streams.errors import UsageError
 from streams.kafka import CatalogState, Cluster, read_catalog
 from streams.live.configuration import notice
 from streams.live.configuration.directory import Directory, open_directory
 from streams.live.configuration.notice import Notices
 from streams.node.endpoint.route_requests import MISSING_ROUTE, missing_route
 from streams.protocol import END_DIALOG, ERROR, Limits
-from streams.services.notice import PREFIX
+from streams.resources import topologies_dir
+from streams.services.notice import PREFIX, UNKNOWN, UNUSABLE
 from streams.store.database import engine_for
+from streams.topology import load
 from streams.wire import Topics
 from tests.agents.rig import ROOT, serving, worker
 from tests.node.evidence import shows
@@ -158,6 +161,29 @@ def test_a_route_that_exists_is_not_looked_up_for_each_request(
     now += 2
     assert notices.answer("DatabaseA", request) is None
     assert len(reads) == 3
+
+
+@pytest.mark.parametrize(
+    ("broker", "code"),
+    [("\x1b\ud800" + "x" * 16_000, UNKNOWN), ("DatabaseA", UNUSABLE)],
+)
+def test_every_refusal_fits_into_an_error(
+    monkeypatch: pytest.MonkeyPatch, broker: str, code: int
+) -> None:
+    """A frame states the broker id, and a planner's message may quote anything."""
+    topology = load(topologies_dir() / "dynamic_routing", 0.0)
+    monkeypatch.setattr(notice, "read_catalog", lambda _: CatalogState(topology=topology))
+    monkeypatch.setattr(notice, "live_topology", lambda state: state.topology)
+
+    def refuse(*_: object) -> NoReturn:
+        raise UsageError("\x00\n\ufffe" + "x" * 100_000)
+
+    monkeypatch.setattr(notice, "plan_script", refuse)
+    nowhere = Cluster("127.0.0.1:1", Topics("t."))
+    notices = Notices(nowhere, open_directory(str(SHIPPED)), lambda: 0.0)
+    refusal = notices.answer(broker, missing_route("TargetService", None) or b"")
+    assert refusal is not None and refusal[0] == code
+    assert refusal[1].isprintable() and len(refusal[1]) <= 1_000
 
 
 @pytest.mark.long

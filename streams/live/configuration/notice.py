@@ -22,6 +22,7 @@ from streams.services.notice import (
     UNUSABLE,
     ErrorReply,
     asker,
+    error_text,
     refusal_of,
 )
 from streams.topology import Database, Offer, Topology
@@ -59,7 +60,14 @@ class Notices:
     _last: _LastRead = field(default_factory=_LastRead)
 
     def answer(self, broker: str, body: bytes) -> ErrorReply | None:
-        """Create the route that the database with this broker id requests, or return an error."""
+        """Create the route that the database with this broker id requests, or return an error.
+
+        The error's text can be sent, whatever it quotes: the frame states the broker id.
+        """
+        refusal = self._answer(broker, body)
+        return None if refusal is None else (refusal[0], error_text(refusal[1]))
+
+    def _answer(self, broker: str, body: bytes) -> ErrorReply | None:
         asked = parse_missing_route(body)
         if asked is None:
             return NO_REQUEST, "only a MissingRoute is answered"
@@ -92,7 +100,10 @@ class Notices:
         found = answer(asked, offers, place[1].routes, now)
         refusal = self._execute(place, found.sql, now, state)
         text = refusal[1] if refusal else found.sql or "a route now exists"
-        log.info("%s/%s requests a route to %s: %s", place[0], place[1].name, asked.service, text)
+        log.info(
+            "%s/%s requests a route to %s: %s",
+            place[0], place[1].name, clipped(asked.service), text,
+        )  # fmt: skip
         return refusal
 
     def purge(self) -> None:
