@@ -1942,4 +1942,62 @@ MUTANTS = (
         "body.timestamp()[1]",
         "workers/test_repartition.py::test_a_body_is_moved_although_kafka_rejects_its_time_by_now",
     ),
+    KafkaMutant(
+        "let an agent issue a statement that no worker can read",
+        "agents/dialog.py",
+        "import Wire, statement_record\n",
+        "import Wire, command_record as statement_record\n",
+        "agents/test_attempt.py::test_a_statement_that_no_worker_can_read_is_a_rollback",
+    ),
+    KafkaMutant(
+        "count a statement that was refused",
+        "agents/dialog.py",
+        "        self.waiting.append(statement_record(command))\n"
+        "        self.cause = self.cause.following\n",
+        "        self.cause = self.cause.following\n"
+        "        self.waiting.append(statement_record(command))\n",
+        "agents/test_dialog.py::test_a_refused_statement_does_not_count",
+    ),
+    KafkaMutant(
+        "let an agent send a text as a body",
+        "agents/dialog.py",
+        "body if isinstance(body, bytes) else bytes(memoryview(body))",
+        "body",
+        "agents/test_attempt.py::test_a_statement_that_no_worker_can_read_is_a_rollback",
+    ),
+    KafkaMutant(
+        "give a record to a statement that is too large with its body",
+        "wire/records.py",
+        '    demand_size(len(value or b""), headers)\n',
+        "",
+        "wire/test_bounds.py::test_a_statement_that_could_not_be_written_once_more_gets_no_record",
+    ),
+    KafkaMutant(
+        "log a traceback that another handler has formatted",
+        "cli/run/log.py",
+        "    if record.exc_info:\n        return",
+        "    if record.exc_info and not record.exc_text:\n        return",
+        "cli/test_log.py::test_as_text_nothing_in_a_traceback_begins_a_line_or_moves_a_cursor",
+    ),
+    KafkaMutant(
+        "log tracebacks without indentation",
+        "cli/run/log.py",
+        'f"  {shorten(line, _LONGEST_LINE)}" for line in _kept(text)',
+        'f"{shorten(line, _LONGEST_LINE)}" for line in _kept(text)',
+        "cli/test_log.py::test_as_text_nothing_in_a_traceback_begins_a_line_or_moves_a_cursor",
+    ),
+    KafkaMutant(
+        "log tracebacks of any number of lines",
+        "cli/run/log.py",
+        "    if left <= 1:\n",
+        "    if True:\n",
+        "cli/test_log.py::test_a_traceback_is_limited_and_keeps_both_ends",
+    ),
+    KafkaMutant(
+        "refuse a route request with any text",
+        "live/configuration/notice.py",
+        "(refusal[0], error_text(refusal[1]))",
+        "refusal",
+        "agents/test_notice.py::test_every_refusal_fits_into_an_error",
+    ),
 )
