@@ -12,6 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
+from streams.wire.bounds import LONGEST
 from streams.wire.single_object import PREFIX_LENGTH
 
 Writers = Mapping[bytes, Mapping[str, Any]]
@@ -22,10 +23,22 @@ def _is(raw: str, prefix: bytes) -> Column:
     return F.substring(raw, 1, PREFIX_LENGTH) == F.lit(bytearray(prefix))
 
 
-def spoiled_by(name: str, raw: str, writers: Writers) -> Column:
-    """Return why a column cannot be decoded at all: it is missing, or its schema is unknown."""
+def spoiled_by(name: str, raw: str, writers: Writers, largest: int) -> Column:
+    """Return why a column is not decoded: it is missing, or too large, or its schema is unknown.
+
+    ``largest`` is the limit in bytes of the workers' codec.
+    """
     known = reduce(or_, (_is(raw, prefix) for prefix in writers))
-    return F.when(F.col(raw).isNull(), f"{name}: missing").when(~known, f"{name}: unknown schema")
+    return (
+        F.when(F.col(raw).isNull(), f"{name}: missing")
+        .when(~known, f"{name}: unknown schema")
+        .when(F.length(raw) > largest, f"{name}: too large")
+    )
+
+
+def is_long(*columns: str) -> Column:
+    """Return whether one of these texts is longer than any name; null or false otherwise."""
+    return reduce(or_, (F.length(column) > LONGEST for column in columns))
 
 
 def decode(raw: str, writers: Writers, *names: str) -> Column:

@@ -13,10 +13,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from streams.errors import EventKind, Number
-from streams.monitor.decode import Writers, clean, decode, spoiled_by
-from streams.monitor.read import LAST_NUMBER
+from streams.monitor.decode import Writers, clean, decode, is_long, spoiled_by
+from streams.monitor.read import LAST_NUMBER, uuid_bytes, uuid_text
 from streams.schema import load
 from streams.times import LATEST
+from streams.wire.bounds import LONGEST
 from streams.wire.state import DIALOG
 
 DIALOG_RAW = ("topic", "offset", "timestamp", "key", "value")
@@ -52,7 +53,7 @@ _FIELDS = {
     "status": "status",
     "status_at": "status_at",
 }
-_TEXTS = {"service", "far_service", "contract", "state", "far_broker"}
+_TEXTS = ("service", "far_service", "contract", "state", "far_broker")
 _NUMBERS = ("send_sequence", "acknowledged", "receive_sequence")
 _TIMES = ("created_at", "expires_at", "closed_at", "status_at")
 _UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
@@ -64,6 +65,7 @@ def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
     Records with other keys are left out.
     """
     parts = F.split(F.col("key").cast("string"), "/")
+    database = F.try_url_decode(F.get("parts", F.lit(0)))
     about = raw.withColumn("parts", parts).where(
         (F.size("parts") == 3)
         & F.get("parts", F.lit(1)).rlike(_UUID)
@@ -73,12 +75,12 @@ def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
         "topic",
         F.col("offset").alias("position"),
         F.unix_millis("timestamp").alias("at"),
-        clean(F.try_url_decode(F.get("parts", F.lit(0)))).alias("database"),
+        clean(F.when(F.length(database) <= LONGEST, database)).alias("database"),
         F.get("parts", F.lit(1)).alias("conversation"),
         (F.get("parts", F.lit(2)) == "initiator").alias("is_initiator"),
         F.col("value").isNull().alias("gone"),
         decode("value", writers, *_FIELDS.values(), "parked").alias("read"),
-        spoiled_by("value", "value", writers).alias("spoiled"),
+        spoiled_by("value", "value", writers, DIALOG.largest).alias("spoiled"),
     )
     reason = F.when(
         ~F.col("gone"),
@@ -86,6 +88,7 @@ def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
             "spoiled",
             F.when(F.col("read.state").isNull(), "value: unreadable"),
             F.when(F.col("database").isNull(), "key: unreadable"),
+            F.when(is_long(*(f"read.{name}" for name in _TEXTS)), "value: text too long"),
             F.when(~_are_within(_NUMBERS, LAST_NUMBER), "value: no number"),
             F.when(~_are_within(_TIMES, LATEST), "value: no time"),
         ),
@@ -144,12 +147,14 @@ def sides(states: DataFrame) -> DataFrame:
 def troubles(events: DataFrame) -> DataFrame:
     """Return the events of a batch that report an error about a dialog, one row per kind of error.
 
-    Duplicates (11218) do not count.
+    Duplicates (11218) do not count. ``conversation`` must be an id: the store has an index on it,
+    in which PostgreSQL accepts only short texts.
     """
+    identified = events.withColumn("conversation", uuid_text(uuid_bytes("conversation")))
     named = F.col("conversation").isNotNull() & ~F.col("error").isin(0, int(Number.DUPLICATE))
     wanted = F.col("event").isin(int(EventKind.CONVERSATION), int(EventKind.MESSAGE_UNDELIVERABLE))
     return (
-        events.where(named & wanted)
+        identified.where(named & wanted)
         .withColumnRenamed("from_initiator", "is_initiator")
         .groupBy("instance", "database", "conversation", "is_initiator", "event", "error")
         .agg(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, KafkaError, Message
+from streams.kafka import Cluster, KafkaError, KafkaException, Message
 from streams.store import DialogGone, DialogSide, Row, Store, as_columns
 from streams.wire.metric import encode_metric
 
+log = logging.getLogger("hopline.monitor")
+
+_Record = tuple[str, bytes]
 _STATE = (DialogSide, DialogGone)
 """Kinds of rows that need no copy, because the state topics already contain each record."""
 
@@ -16,8 +20,9 @@ _STATE = (DialogSide, DialogGone)
 class Publisher:
     """Write a batch to ``metric``, then to the store.
 
-    Because of this order, every row in the store is also in the topic. A repeated batch is written
-    to the topic again, which is harmless, because only the last row of each key is used.
+    Because of this order, every row in the store is also in the topic, unless it is too large for a
+    record. A repeated batch is written to the topic again, which is harmless, because only the last
+    row of each key is used.
     """
 
     def __init__(self, store: Store, cluster: Cluster, *, wait: float = 30.0) -> None:
@@ -25,6 +30,7 @@ class Publisher:
         self._store, self._wait = store, wait
         self._topic = cluster.topics.metric
         self._producer = cluster.producer()
+        self._warned: set[str] = set()
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
         """Write a batch; return False if it was already in the store. Raises SurroundingsError."""
@@ -33,20 +39,54 @@ class Publisher:
         return self._store.write(query, run, batch_id, found)
 
     def _publish(self, query: str, batch_id: int, rows: Iterable[Row]) -> None:
-        failures: list[str] = []
+        # A refused batch may also contain small records, so each of its records is sent again.
+        for record in self._send(_records(query, batch_id, rows)):
+            if self._send([record]):
+                self._warn(record)
 
-        def done(error: KafkaError | None, _: Message) -> None:
-            if error is not None:
+    def _send(self, records: Iterable[_Record]) -> list[_Record]:
+        """Write records; return those that are too large. Raises SurroundingsError."""
+        failures: list[str] = []
+        refused: list[_Record] = []
+
+        def done(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                return
+            if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                refused.append(((message.key() or b"").decode(), message.value() or b""))
+            else:
                 failures.append(error.str())
 
-        for row in rows:
-            if isinstance(row, _STATE):
-                continue
-            table, key, values = as_columns(row)
-            value = encode_metric(table, key, query, batch_id, values)
-            self._producer.produce(self._topic, key=f"{table}/{key}", value=value, on_delivery=done)
+        for key, value in records:
+            try:
+                self._producer.produce(self._topic, key=key, value=value, on_delivery=done)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                    raise
+                refused.append((key, value))
             self._producer.poll(0)
         left = self._producer.flush(self._wait)
         if failures or left:
             why = failures[0] if failures else f"not confirmed in {self._wait:g} s"
             raise SurroundingsError(f"Kafka does not accept metrics in {self._topic}: {why}.")
+        return refused
+
+    def _warn(self, record: _Record) -> None:
+        """Log a row that is only in the store, once per table."""
+        table, size = record[0].partition("/")[0], len(record[1])
+        if table not in self._warned:
+            self._warned.add(table)
+            log.warning(
+                "%s: Kafka does not accept a row of %s with %d bytes. Such rows are only in the "
+                "store.",
+                self._topic,
+                table,
+                size,
+            )
+
+
+def _records(query: str, batch_id: int, rows: Iterable[Row]) -> Iterator[_Record]:
+    for row in rows:
+        if not isinstance(row, _STATE):
+            table, key, values = as_columns(row)
+            yield f"{table}/{key}", encode_metric(table, key, query, batch_id, values)

@@ -1,7 +1,8 @@
 """Convert Kafka's records to columns: the three headers of a queue record, the value of an event.
 
 Only DataFrame functions are used, so no record passes through Python. An undecodable record keeps
-its row with a ``reason``; the other columns are then null.
+its row with a ``reason``; the other columns are then null. Sizes have the limits of the workers'
+codecs: a compressed record of a few kilobytes may contain megabytes of text, which fit into no row.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streams.monitor.decode import Writers, clean, decode, spoiled_by
+from streams.monitor.decode import Writers, clean, decode, is_long, spoiled_by
 from streams.protocol.frames import Flag
 from streams.schema import load
 from streams.times import LATEST
@@ -114,9 +115,9 @@ def envelopes(
         decode("message", messages, *_OF_MESSAGE).alias("sent"),
         decode("hop", hops, "attempt", "sent_at", "first_hop", "path").alias("way"),
         F.coalesce(
-            spoiled_by("sb-route", "route", routes),
-            spoiled_by("sb-message", "message", messages),
-            spoiled_by("sb-hop", "hop", hops),
+            spoiled_by("sb-route", "route", routes, ROUTE_CODEC.largest),
+            spoiled_by("sb-message", "message", messages, MESSAGE_CODEC.largest),
+            spoiled_by("sb-hop", "hop", hops, HOP_CODEC.largest),
         ).alias("spoiled"),
     )  # fmt: skip
     reason = F.coalesce(
@@ -124,6 +125,7 @@ def envelopes(
         F.when(F.col("to.to_service").isNull(), "sb-route: unreadable"),
         F.when(F.col("sent.message_id").isNull(), "sb-message: unreadable"),
         F.when(F.col("way.path").isNull(), "sb-hop: unreadable"),
+        F.when(is_long("to.to_service", "to.from_service"), "sb-route: name too long"),
         F.when(~_instant("sent.enqueued_at"), "sb-message: no time"),
         F.when(~F.col("sent.sequence").between(0, LAST_NUMBER), "sb-message: no number"),
         F.when(F.exists("way.path", lambda visit: ~_instant(visit["at"])), "sb-hop: no time"),
@@ -153,7 +155,7 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
         "topic",
         F.col("timestamp").alias("stored_at"),
         decode("value", writers, *_OF_EVENT).alias("read"),
-        spoiled_by("value", "value", writers).alias("spoiled"),
+        spoiled_by("value", "value", writers, EVENT.largest).alias("spoiled"),
     )
     reason = F.coalesce(
         "spoiled",

@@ -28,6 +28,9 @@ LARGEST_HOP = 16_384
 MOST_VISITS = 64
 """Maximum visits of a copy's journey; 16 hops make 18. A visit takes 3 bytes, or 70 in memory."""
 
+LARGEST_EVENT = 65_536
+"""Maximum size in bytes of an event; ``encode_event`` truncates the texts of a larger one."""
+
 LARGEST_STATEMENT = 131_072
 """Maximum size in bytes of a statement without its body: twice the size of a SEND on 1,000 dialogs.
 

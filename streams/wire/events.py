@@ -8,15 +8,16 @@ from typing import Any, cast
 from streams.errors import Event
 from streams.protocol import Header
 from streams.schema import load
+from streams.wire.bounds import LARGEST_EVENT
 from streams.wire.packing import pack_int, pack_long
 from streams.wire.single_object import Codec
 
-EVENT = Codec("Event")
+EVENT = Codec("Event", largest=LARGEST_EVENT)
 
 _EVENT_DEFAULTS = tuple(field.get("default") for field in load("Event")["fields"])
 _EVENT_LONGS = tuple("long" in field["type"] for field in load("Event")["fields"])
-_LARGEST_EVENT, _CLIPPED = 65_536, 1_000
-"""Bytes above which an event's texts are truncated, and the remaining characters of each."""
+_CLIPPED = 1_000
+"""The remaining characters of each text of an event that would be too large."""
 
 _DIALOG, _NUMBER, _FRAGMENT = map(EVENT.names.index, ("conversation", "sequence", "fragment"))
 _BETWEEN = (0, _DIALOG), (_DIALOG + 1, _NUMBER), (_NUMBER + 2, _FRAGMENT), (_FRAGMENT + 1, None)
@@ -33,7 +34,7 @@ def encode_event(event: Mapping[str, Any]) -> bytes:
         packed = EVENT.pack(map(event.get, EVENT.names, _EVENT_DEFAULTS))
     except ValueError:
         packed = b""
-    if 0 < len(packed) <= _LARGEST_EVENT:
+    if 0 < len(packed) <= LARGEST_EVENT:
         return packed
     return EVENT.pack(map(_clipped, map(event.get, EVENT.names, _EVENT_DEFAULTS), _EVENT_LONGS))
 
@@ -48,7 +49,7 @@ class SimilarEvents:
     def __init__(self, event: Event) -> None:
         values = [*map(event.get, EVENT.names, _EVENT_DEFAULTS)]
         parts = [pack(values[part]) for part, pack in _PARTS]
-        if sum(map(len, parts)) > _LARGEST_EVENT // 2:
+        if sum(map(len, parts)) > LARGEST_EVENT // 2:
             raise ValueError("the event may be too large")
         self.event, self._parts = event, (EVENT.prefix + parts[0], *parts[1:])
 

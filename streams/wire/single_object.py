@@ -75,7 +75,7 @@ class Codec:
     def __init__(
         self, name: str, *, longest: int | None = None, largest: int = sys.maxsize
     ) -> None:
-        self.name, self._largest = name, largest
+        self.name, self.largest = name, largest
         self._excess = bounds(load(name), longest)
         self._schema = fastavro.parse_schema(load(name))
         self.prefix = prefix_of(load(name))
@@ -131,8 +131,8 @@ class Codec:
         writer = self._writers.get(raw[:PREFIX_LENGTH])
         if writer is None:
             raise UnknownSchemaError(f"{self.name}: unknown fingerprint {raw[2:10].hex()}")
-        if len(raw) > self._largest:
-            raise MalformedError(f"{self.name}: {len(raw):,} bytes, at most {self._largest:,}")
+        if len(raw) > self.largest:
+            raise MalformedError(f"{self.name}: {len(raw):,} bytes, at most {self.largest:,}")
         buffer = io.BytesIO(raw)
         buffer.seek(PREFIX_LENGTH)
         try:

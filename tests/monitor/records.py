@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from streams.kafka import Cluster
 from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.wire import encode_event, encode_header, encode_journey, encode_parties
+from streams.wire.bounds import LARGEST, LARGEST_EVENT, LARGEST_HOP, LONGEST
+from streams.wire.events import EVENT
 from tests.running import until_stable
 
 NOON = 1_700_000_000_000
@@ -136,6 +138,23 @@ MALFORMED: dict[str, tuple[str, Headers | None]] = {
             Delivery().headers[2][1][:29] + b"\x02\xfe\xff\xff\xff\x0eA",
         ),
     ),
+    "a long name of the sender": (
+        "sb-route: name too long",
+        Delivery(from_service="a" * (LONGEST + 1)).headers,
+    ),
+    "a long name of the target": (
+        "sb-route: name too long",
+        Delivery(to_service="\U0001f600" + "a" * LONGEST).headers,
+    ),
+    "a large route": ("sb-route: too large", Delivery(to_service="a" * LARGEST).headers),
+    "a large message": (
+        "sb-message: too large",
+        replaced(Delivery().headers, "sb-message", Delivery().headers[1][1] + bytes(LARGEST)),
+    ),
+    "a long name on the path": (
+        "sb-hop: too large",
+        Delivery(visits=(("ServerA", NOON), ("a" * LARGEST_HOP, NOON))).headers,
+    ),
     "enqueued before time": ("sb-message: no time", Delivery(enqueued_at=-(2**63)).headers),
     "delivered after time": (
         "sb-hop: no time",
@@ -144,11 +163,19 @@ MALFORMED: dict[str, tuple[str, Headers | None]] = {
 }
 """A defect of a record: the reason that is reported, and its headers."""
 
+
+def any_event(**fields: object) -> bytes:
+    """Return an event with texts of any size, as only a foreign client writes it."""
+    given = {"event": 1, "subclass": 0, "at": NOON, "instance": "A", "error": 0, "detail": ""}
+    return EVENT.encode({**dict.fromkeys(EVENT.names), **given, **fields})
+
+
 MALFORMED_EVENTS: dict[str, tuple[str, bytes | None]] = {
     "no value": ("value: missing", None),
     "text": ("value: unknown schema", b"event"),
     "cut off": ("value: unreadable", encode_event({"event": 1, "at": 1, "instance": "A"})[:12]),
     "no time": ("value: no time", encode_event({"event": 1, "at": -1, "instance": "A"})),
+    "a long name": ("value: too large", any_event(from_service="a" * LARGEST_EVENT)),
 }
 
 

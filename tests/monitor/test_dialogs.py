@@ -17,6 +17,7 @@ from streams.monitor.state_sink import StateSink
 from streams.protocol import Dialog, State
 from streams.store import DialogSide, MalformedWindow, Situation, Store, Trouble
 from streams.wire import Topics, encode_event
+from streams.wire.bounds import LONGEST
 from streams.wire.state import encode_dialog
 from streams.wire.state_keys import POSITIONS_KEY, chunk_key, dialog_key
 from tests.monitor.records import NOON
@@ -214,6 +215,9 @@ OUT_OF_RANGE: tuple[tuple[str, Any], ...] = (
 )
 """Valid in a record, and no sums of them fit into a long."""
 
+TOO_LONG = ("service", "far_service", "far_broker", "contract", "database")
+"""Texts of a dialog, each of them in a row of the store; the database is in the key."""
+
 
 @pytest.mark.long
 def test_what_cannot_be_read_is_counted_and_stops_nothing(
@@ -227,6 +231,8 @@ def test_what_cannot_be_read_is_counted_and_stops_nothing(
         Record(about, (good.value or b"")[:12], NOON + 2),
         Record(about.replace(b"Database", b"%zz"), good.value, NOON + 3),
         *(_record(replace(_dialog(1), **{n: v}), NOON + 3) for n, v in OUT_OF_RANGE),
+        *(_record(replace(_dialog(1), **{n: "x" * (LONGEST + 1)}), NOON + 3) for n in TOO_LONG),
+        _record(replace(_dialog(1), database="x" * (LONGEST + 1)), NOON + 3, gone=True),
         Record(b"request/request/initiator", b"a request", NOON),
         Record(b"\xff\xfe", None, NOON),
         Record(b"", b"", NOON),
@@ -235,13 +241,22 @@ def test_what_cannot_be_read_is_counted_and_stops_nothing(
     (row,) = store.read(DialogSide)
     assert (row.conversation, row.position) == (str(uuid.UUID(int=1)), 0)
     windows = store.read(MalformedWindow)
-    assert sum(row.count for row in windows) == 3 + len(OUT_OF_RANGE)
+    assert sum(row.count for row in windows) == 3 + len(OUT_OF_RANGE) + len(TOO_LONG)
     assert {row.topic for row in windows} == {TOPIC}
+
+
+def test_the_longest_texts_of_a_dialog_are_read(spark: SparkSession, store: Store) -> None:
+    texts = dict.fromkeys(TOO_LONG, "\U0001f600" * LONGEST)
+    _feed(spark, store, [_record(replace(_dialog(1), **texts), NOON)])
+    (row,) = store.read(DialogSide)
+    assert {name: getattr(row, name) for name in TOO_LONG} == texts
 
 
 def test_events_with_an_error_that_name_a_dialog_are_kept(
     spark: SparkSession, store: Store
 ) -> None:
+    ids = [str(uuid.UUID(int=number)) for number in range(5)]
+
     def event(at: int, **fields: object) -> Record:
         fields_of_event = {
             "event": 124,
@@ -252,20 +267,23 @@ def test_events_with_an_error_that_name_a_dialog_are_kept(
         }
         return Record(b"c", encode_event(fields_of_event), NOON + at, EVENT)
 
-    failed = {"conversation": "c-1", "from_initiator": True, "database": "D"}
-    refused = {"event": 160, "error": 11224, "conversation": "c-2", "to_service": "Target"}
+    failed = {"conversation": ids[1], "from_initiator": True, "database": "D"}
+    refused = {"event": 160, "error": 11224, "conversation": ids[2], "to_service": "Target"}
     records = [
         event(5, **failed),
         event(9, **failed),
         event(3, **failed),
         event(4, **refused),
-        event(6, event=160, error=11218, conversation="c-3"),
-        event(7, error=0, conversation="c-4"),
+        event(6, event=160, error=11218, conversation=ids[3]),
+        event(7, error=0, conversation=ids[4]),
         event(8),
+        event(8, conversation="c-5"),
+        event(8, conversation="x" * 48_000),  # its index entry would be too large for PostgreSQL
+        event(8, conversation="g" * 36),
     ]
     _feed(spark, store, records, 2)
     first, second = sorted(Situation(store).troubles(), key=lambda t: t.conversation)
     assert first == Trouble(
-        "ServerA", "D", "c-1", True, 124, 8489, None, first_at=NOON + 5, last_at=NOON + 9
+        "ServerA", "D", ids[1], True, 124, 8489, None, first_at=NOON + 5, last_at=NOON + 9
     )
     assert (second.error, second.to_service, second.is_initiator) == (11224, "Target", None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, create, read_all
 from streams.monitor.publish import Publisher
-from streams.store import LatencyWindow, Row, Store
+from streams.store import EventWindow, LatencyWindow, Row, Store
 from streams.wire import Topics
 from streams.wire.metric import decode_metric
 from streams.wire.specs import spec
@@ -68,6 +69,44 @@ def test_a_batch_that_is_repeated_has_the_same_keys(cluster: Cluster, store: Sto
     assert len(keys) == 3
     assert len(set(keys)) == 1
     assert figures[-1]["values"]["count"] == 9
+
+
+def _is_left_out(
+    cluster: Cluster, store: Store, large: Sequence[Row], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Check that the topic gets only the other rows of a batch, with one warning per table."""
+    rows = [LATENCY, large[0], EVENT, *large[1:], COPIED]
+    publisher = Publisher(store, cluster)
+    assert publisher.write("deliveries", "run", 0, rows)
+    assert not publisher.write("deliveries", "run", 0, rows)
+    tables = {values["table"] for _, values in _written(cluster)}
+    assert tables == {"copied_messages", "event_windows", "latency_windows"}
+    keys = {key for key, _ in _written(cluster)}
+    assert len(keys) == 3
+    assert set(store.read(EventWindow)) == {EVENT, *large}
+    (record,) = caplog.records
+    assert "a row of event_windows" in record.getMessage()
+
+
+def test_rows_that_the_client_refuses_for_their_size_are_only_in_the_store(
+    cluster: Cluster, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    large = [replace(EVENT, from_service=letter * 2_000_000) for letter in "ab"]
+    _is_left_out(cluster, store, large, caplog)
+
+
+def test_rows_that_the_broker_refuses_for_their_size_are_only_in_the_store(
+    kafka: str, unique: str, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The broker refuses the batch, with the other rows in it."""
+    cluster = Cluster(kafka, Topics(unique))
+    metric = spec(cluster.topics.metric, "metric")
+    create(cluster, [replace(metric, config={**metric.config, "max.message.bytes": "20000"})])
+    noise = random.Random(1)  # cannot be compressed
+    large = [
+        replace(EVENT, from_service="".join(chr(noise.randrange(32, 50_000)) for _ in range(9_000)))
+    ]
+    _is_left_out(cluster, store, large, caplog)
 
 
 def test_without_the_topic_nothing_is_written(kafka: str, unique: str, store: Store) -> None:

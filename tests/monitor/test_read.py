@@ -12,7 +12,9 @@ from pyspark.sql import functions as F
 from streams.monitor import read
 from streams.schema import load
 from streams.times import LATEST
-from streams.wire import encode_event
+from streams.wire import MalformedError, decode_event, decode_parties, encode_event
+from streams.wire.bounds import LARGEST_EVENT, LARGEST_HOP, LONGEST
+from streams.wire.frame_headers import decode_journey
 from streams.wire.hop import Hop, visit
 from streams.wire.single_object import Codec, prefix_of
 from tests.monitor.records import (
@@ -22,6 +24,7 @@ from tests.monitor.records import (
     NOON,
     Delivery,
     Stored,
+    any_event,
     frame,
     replaced,
 )
@@ -72,6 +75,34 @@ def test_malformed_events_keep_their_rows_and_say_why(spark: SparkSession) -> No
     records = [Stored(value=value) for _, value in MALFORMED_EVENTS.values()]
     rows = read.events(frame(spark, records)).collect()
     assert [row["reason"] for row in rows] == [reason for reason, _ in MALFORMED_EVENTS.values()]
+
+
+def test_the_longest_names_of_workers_are_read(spark: SparkSession) -> None:
+    """Each has the greatest length that a worker reads."""
+    names, wide = "a" * LONGEST, "\U0001f600" * (LONGEST // 2)
+    delivery = Delivery(from_service=names, to_service=wide)
+    plain = dict(Delivery(visits=(("", NOON),)).headers)["sb-hop"]
+    place = "b" * (LARGEST_HOP - len(plain) - 2)  # the length of the name takes three bytes
+    path = Delivery(from_service="c", visits=((place, NOON),))
+    rows = _envelopes(spark, Stored(delivery.headers), Stored(path.headers))
+    assert [row["reason"] for row in rows] == [None, None]
+    assert (rows[0]["from_service"], rows[0]["to_service"]) == (names, wide)
+    assert rows[1]["path"][0]["instance"] == place
+    assert decode_parties(dict(delivery.headers)["sb-route"]).to_service == wide
+    raw = dict(path.headers)["sb-hop"]
+    assert (len(raw), decode_journey(raw).path) == (LARGEST_HOP, ((place, NOON),))
+
+
+def test_the_largest_event_of_a_worker_is_read(spark: SparkSession) -> None:
+    event = {"event": 160, "at": NOON, "instance": "A", "database": "D", "path": "x"}
+    length = LARGEST_EVENT - len(encode_event(event)) - 1  # two more bytes for its own length
+    fits = encode_event({**event, "path": "x" * length})
+    truncated = encode_event({**event, "path": "x" * (length + 1)})
+    assert (len(fits), len(truncated) < 2_000) == (LARGEST_EVENT, True)
+    rows = read.events(frame(spark, [Stored(value=fits), Stored(value=truncated)])).collect()
+    assert [(row["reason"], row["database"]) for row in rows] == [(None, "D"), (None, "D")]
+    with pytest.raises(MalformedError, match="at most"):
+        decode_event(any_event(path="x" * LARGEST_EVENT))
 
 
 def test_the_last_of_several_headers_counts_in_any_order(spark: SparkSession) -> None:
