@@ -76,6 +76,8 @@ def exchange(cluster: Cluster) -> None:
 
 _BATCH = 200
 """The maximum numbers of due messages, and of received messages, in one transaction."""
+_PATIENCE = 60.0
+"""Seconds to wait for Kafka. On a busy machine a broker that inflates bombs is silent for 30 s."""
 
 
 def source(cluster: Cluster, *load: str) -> None:
@@ -86,7 +88,7 @@ def source(cluster: Cluster, *load: str) -> None:
     messages, rate, dialogs, length = map(float, load[:4])
     asked, begin = Load(int(messages), rate, int(dialogs), int(length)), begin_of(load[4:])
     where, group = (*ASKING, "InitiatorQueue"), f"{cluster.topics.prefix}source"
-    with Exchange(cluster, *where, group, name="source", timeout=10, begin=begin) as queue:
+    with Exchange(cluster, *where, group, name="source", timeout=_PATIENCE, begin=begin) as queue:
         said, began = _said(cluster)
         ended = set() if begin is None else _done(cluster, ASKING[0])[1]
         while True:
@@ -108,7 +110,7 @@ def target(cluster: Cluster, *begin: str) -> None:
     """
     answer = Load(1, 1.0).answer
     group, where = f"{cluster.topics.prefix}target", begin_of(begin)
-    with Exchange(cluster, *QUEUE, group, name="target", timeout=10, begin=where) as queue:
+    with Exchange(cluster, *QUEUE, group, name="target", timeout=_PATIENCE, begin=where) as queue:
         answered, ended = (set(), set()) if where is None else _done(cluster, QUEUE[0])
         while True:
             for message in _received(queue, 0.2):
