@@ -76,7 +76,7 @@ class Readings:
                 raise SurroundingsError(
                     f"{self._log}: the record {key.decode()} cannot be read: {error}.",
                     "If a newer version wrote it, use that version; otherwise use another group "
-                    "name, or give a start position (--from, in a program begin=...).",
+                    "name, or give a start position (--begin, in a program begin=...).",
                 ) from error
         return {p: reading for p, reading in found.items() if reading.topic_id == self._topic_id()}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from streams.errors import EventKind, Number
@@ -113,13 +113,14 @@ def sides(states: DataFrame) -> DataFrame:
     """
     at, gone = F.col("at"), F.col("gone")
     readable = F.col("state").isNotNull() & F.col("reason").isNull()
-    order = Window.partitionBy(*SIDE).orderBy("position")
-    numbers = F.struct("state", "sent", "acknowledged", "received")
-    head = F.struct("acknowledged", F.col("sent") > F.col("acknowledged"))
+    ordered = Window.partitionBy(*SIDE).orderBy("position")
+    before = ordered.rowsBetween(Window.unboundedPreceding, -1)
+    numbers = F.when(readable, F.struct("state", "sent", "acknowledged", "received"))
+    head = F.when(readable, F.struct("acknowledged", F.col("sent") > F.col("acknowledged")))
     marked = states.select(
         "*",
-        _begins(numbers, order).alias("moved"),
-        _begins(head, order).alias("new_head"),
+        _begins(numbers, before).alias("moved"),
+        _begins(head, before).alias("new_head"),
         F.struct(*STATE[8:]).alias("last"),
     )
     rows = marked.groupBy(*SIDE).agg(
@@ -171,7 +172,10 @@ def _are_within(names: Iterable[str], most: int) -> Column:
     return (F.least(*values) >= 0) & (F.greatest(*values) <= most)  # both ignore null
 
 
-def _begins(what: Column, order: object) -> Column:
-    """Return whether a record differs in ``what`` from the previous record; true for the first."""
-    before = F.lag(what).over(order)  # type: ignore[arg-type]
-    return before.isNull() | (before != what)
+def _begins(what: Column, before: WindowSpec) -> Column:
+    """Return whether ``what`` differs from its last value ``before`` the record, if there is one.
+
+    Unreadable records have no value, so the first readable record always begins.
+    """
+    former = F.last(what, ignorenulls=True).over(before)
+    return former.isNull() | (former != what)

@@ -140,7 +140,10 @@ def of_events(events: DataFrame, now: Column) -> DataFrame:
     }
     timed = events.withColumn("claimed", F.col("at"))
     named = columns["conversation"].isNotNull() & columns["message_id"].isNotNull()
-    is_sighting = F.col("reason").isNull() & (removed | (refused & first)) & named
+    # the row of a repeated message, of which there may be no other record, needs both
+    numbered = F.col("from_initiator").isNotNull() & F.col("sequence").isNotNull()
+    of_copy = (removed & numbered) | (refused & first & ~removed)
+    is_sighting = F.col("reason").isNull() & of_copy & named
     return _sightings(timed, is_sighting, columns, now)
 
 

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streams.monitor.state_sink import StateSink
 from streams.protocol import Dialog, State
 from streams.store import DialogSide, MalformedWindow, Situation, Store, Trouble
+from streams.times import LATEST
 from streams.wire import Topics, encode_event
 from streams.wire.bounds import LONGEST
 from streams.wire.state import encode_dialog
@@ -243,6 +244,20 @@ def test_what_cannot_be_read_is_counted_and_stops_nothing(
     windows = store.read(MalformedWindow)
     assert sum(row.count for row in windows) == 3 + len(OUT_OF_RANGE) + len(TOO_LONG)
     assert {row.topic for row in windows} == {TOPIC}
+
+
+def test_progress_is_counted_from_the_first_readable_record(
+    spark: SparkSession, store: Store
+) -> None:
+    """A record with an impossible time has the same numbers: nothing seemed to have changed."""
+    sound, later = _dialog(1), replace(_dialog(1), send_sequence=1)
+    odd, odd_later = (replace(each, created_at=LATEST + 1) for each in (sound, later))
+    history = [odd, sound, later, odd_later, later]
+    of_another = [_record(each, NOON) for each in (replace(_dialog(2), created_at=-1), _dialog(2))]
+    records = [_record(each, NOON + at) for at, each in enumerate(history)]
+    _feed(spark, store, [*records, *of_another])
+    progress = {row.conversation: row.progress_at for row in store.read(DialogSide)}
+    assert progress == {str(uuid.UUID(int=1)): NOON + 2, str(uuid.UUID(int=2)): NOON}
 
 
 def test_the_longest_texts_of_a_dialog_are_read(spark: SparkSession, store: Store) -> None:

@@ -15,7 +15,7 @@ from streams.monitor import lifecycle, read
 from streams.monitor.sink import life_rows
 from streams.protocol.frames import Flag
 from streams.store import COPY_COLUMNS, Cause, CopiedMessage, FoundMessage, MissingMessage, Row
-from streams.wire import Topics, encode_event
+from streams.wire import Topics, decode_event, encode_event
 from tests.monitor.records import LIFETIME, NOON, Delivery, Stored, frame
 
 OUT, QUEUE_C = "ssb.out.ServerA", "ssb.queue.ServerC.DatabaseC.TargetQueue"
@@ -285,6 +285,17 @@ def test_what_names_no_message_is_nobodys(spark: SparkSession) -> None:
     assert (
         rows(spark, event_record(nobody), odd, Stored(None, topic=OUT), Stored([], topic=OUT)) == []
     )
+
+
+@pytest.mark.parametrize("missing", ["from_initiator", "sequence"])
+def test_a_removed_copy_without_a_side_or_a_number_has_no_row(
+    spark: SparkSession, missing: str
+) -> None:
+    """The store accepts no such row, and an event may lack any field but four."""
+    whole = decode_event(FIRST.removed(at=NOON))
+    partial = encode_event({**whole, missing: None})
+    assert len(rows(spark, event_record(encode_event(whole)))) == 1
+    assert rows(spark, event_record(partial)) == []
 
 
 def test_every_header_is_decoded_once(spark: SparkSession) -> None:
