@@ -10,7 +10,7 @@ import pytest
 
 from streams.node import PROBES, Transaction
 from streams.node.endpoint.dialogs import Kept
-from streams.node.endpoint.flows import AT_ONCE, Flows, destination
+from streams.node.endpoint.flows import AT_ONCE, Destination, Flows, destination
 from streams.node.endpoint.oldest import Oldest
 from streams.node.endpoint.turns import take_turns
 from streams.protocol import Dialog, DialogKey, Limits
@@ -369,12 +369,16 @@ def test_what_waits_does_not_starve_behind_what_is_transmitted_at_once() -> None
     assert node.dialog(conversation(0), initiator=True).transmitted > (4, 0)
 
 
+def to(service: str, broker: str = "") -> Destination:
+    return service, broker, "DatabaseA", "InitiatorService"
+
+
 def test_flows_have_turns_one_after_the_other() -> None:
     """A long backlog towards one service does not hold up another service."""
     flows = Flows(Limits(), limit=100)
     keys = [Kept(("DatabaseA", conversation(number), True)) for number in range(6)]
     for position, key in enumerate(keys):
-        flows.towards(("Long" if position < 5 else "Short", "")).waiting.put(key, position)
+        flows.towards(to("Long" if position < 5 else "Short")).waiting.put(key, position)
     flows._wanting |= flows._flows
     assert list(flows.turn(3, 0)) == [keys[0], keys[5], keys[1]]
 
@@ -384,7 +388,7 @@ def test_thousands_of_flows_have_their_turns_in_transactions_to_come() -> None:
     flows = Flows(Limits(), limit=100)
     keys = [Kept(("DatabaseA", conversation(number), True)) for number in range(3 * AT_ONCE)]
     for key in keys:
-        flows.towards(("Any", str(key.key[1]))).waiting.put(key, 0)
+        flows.towards(to("Any", str(key.key[1]))).waiting.put(key, 0)
     flows._wanting |= flows._flows
     rounds = [list(flows.turn(1_000, 0)) for _ in range(3)]
     assert [len(found) for found in rounds] == [AT_ONCE] * 3
@@ -395,7 +399,7 @@ def test_flows_without_room_take_no_turns_from_those_behind_them() -> None:
     flows = Flows(Limits(), limit=1)
     keys = [Kept(("DatabaseA", conversation(number), True)) for number in range(AT_ONCE + 1)]
     for key in keys:
-        flow = flows.towards(("Any", str(key.key[1])))
+        flow = flows.towards(to("Any", str(key.key[1])))
         flow.waiting.put(key, 0)
         flow.in_flight = flow.added_at = int(key != keys[-1])
     flows._wanting |= flows._flows
@@ -420,17 +424,41 @@ def test_a_broker_id_that_does_not_exist_holds_up_only_its_own_dialogs() -> None
     assert delivered(net) == {0: [0, 1]}
 
 
+def test_a_service_without_a_return_route_holds_up_only_its_own_dialogs() -> None:
+    """Its messages arrive at the same target, which cannot acknowledge them."""
+    initiator = "          InitiatorService: {queue: InitiatorQueue, contracts: []}\n"
+    unknown = "          Unknown: {queue: InitiatorQueue, contracts: []}\n"
+    net = Net(topology(PAIR.replace(initiator, initiator + unknown)), SMALL)
+    for numbers in (range(1, 3 * PROBES), range(3 * PROBES, 6 * PROBES)):
+        for number in numbers:
+            net.begin(A, conversation(number), service="Unknown")
+            net.send(A, conversation(number), b"%d/0" % number)
+        net.run(5)
+    net.begin(A, conversation(0))
+    net.send(A, conversation(0), b"0/0", b"0/1")
+    net.settle()
+    assert delivered(net)[0] == [0, 1]
+
+
+def test_asking_about_a_dialog_begins_no_flow() -> None:
+    """The dialog may be locked to a broker id before the commit; that flow would stay for ever."""
+    flows, net = Flows(Limits(), limit=1), sending(1, 0)
+    net.settle()
+    assert flows.admits(net["ServerA"].dialog(conversation(0), initiator=True))
+    assert flows._flows == {}
+
+
 def test_a_dialog_goes_over_to_the_flow_of_the_broker_id_that_it_is_locked_to() -> None:
     net = sending(1, 6)
     cut(net)
     net.settle()
     flows = net["ServerA"].endpoint.flows
-    before = flows.towards(("TargetService", ""))
+    before = flows.towards(to("TargetService"))
     assert before.in_flight == 4 and len(before.waiting) == 0
     net.cut.clear()
     net.run(30)
     assert delivered(net) == {0: list(range(6))}
-    after = flows.towards(("TargetService", "B"))
+    after = flows.towards(to("TargetService", "B"))
     assert (before.in_flight, len(before.waiting), before.lost) == (0, 0, {})
     assert (after.in_flight, len(after.waiting), after.lost) == (0, 0, {})
     assert not flows.waits and not before.stalled
@@ -601,7 +629,7 @@ def test_a_turn_takes_about_as_many_dialogs_as_it_yields(
 
     monkeypatch.setattr(Oldest, "first", counted)
     for number in range(AT_ONCE):
-        waiting = flows.towards((f"Service{number}", "")).waiting
+        waiting = flows.towards(to(f"Service{number}")).waiting
         for position in range(1 if number < few else 300):
             waiting.put(
                 Kept(("DatabaseA", conversation(1_000 * number + position), True)), position

@@ -49,7 +49,7 @@ class Kept:
         self.due: int | None = None
         self.entered: int | None = None
         self.line: Oldest[Kept] | None = None
-        self.where: tuple[str, str] | None = None
+        self.where: tuple[str, str, str, str] | None = None
         self.awake = self.position = self.in_flight = 0
 
     def __lt__(self, other: Kept) -> bool:

@@ -2,13 +2,16 @@
 
 A window limits the messages in flight of one dialog. With many dialogs that window is not enough:
 their messages wait for minutes in the topics along the path, and every new message waits behind
-them. A flow is everything that the dialogs of a partition send to one destination (a service and a
-broker id), and has its own limit. In a full flow, new messages wait in `cmd`; only a dialog with
-few messages in flight transmits when it accepts a message, so no new dialog waits behind a backlog.
+them. A flow is everything that the dialogs of one service in a partition send to one destination (a
+service and a broker id), and has its own limit. In a full flow, new messages wait in `cmd`; only a
+dialog with few messages in flight transmits when it accepts a message, so no new dialog waits
+behind a backlog.
 
 The destination includes the broker id because an application can name any id, and messages to a
-nonexistent broker must not delay messages to the real broker. Flows take turns, so that thousands
-of other flows do not delay a flow either.
+nonexistent broker must not delay messages to the real broker. The sending service counts, too: if
+the target has no route back to a service, no dialog of this service is acknowledged, and its
+messages must not delay those of other services. Flows take turns, so that thousands of other flows
+do not delay a flow either.
 
 A flow is *stalled* when a retry was due and no acknowledgement for the flow has arrived since the
 previous attempt. Then only a few messages are transmitted, to detect when the other side is back.
@@ -49,18 +52,20 @@ Otherwise, immediately transmitted messages could starve waiting messages.
 """
 
 
-Destination = tuple[str, str]
-"""A service, and the comparable form of a broker id; "" means any broker."""
+Destination = tuple[str, str, str, str]
+"""A service and the comparable form of a broker id ("" means any), then the sender's database and
+service."""
 
 
 def destination(dialog: Dialog) -> Destination:
     """Return the destination of a dialog's messages."""
-    return dialog.far_service, broker_key(dialog.far_broker or "")
+    broker = broker_key(dialog.far_broker or "")
+    return dialog.far_service, broker, dialog.database, dialog.service
 
 
 @dataclass(slots=True)
 class Flow:
-    """The dialogs that send to one destination, ``where``.
+    """The dialogs of a service that send to one destination, ``where``.
 
     ``in_flight`` counts messages of dialogs that are not retrying. ``waiting`` has the dialogs
     whose window has room for accepted messages, with the position of the next message in ``cmd``;
@@ -116,7 +121,9 @@ class Flows:
         A flow may be half as full again with such messages as with those that waited: taking turns
         costs more, so a steady load that just fills the flow must not cause turns.
         """
-        flow = self.of(dialog)
+        flow = self._flows.get(destination(dialog))
+        if flow is None:  # and none begins yet: the dialog may be locked to a broker id first
+            return True
         if flow.stalled:
             return False
         return flow.in_flight < self.limit + self.limit // 2 or dialog.count_in_flight() < FIRST
