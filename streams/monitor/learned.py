@@ -14,9 +14,11 @@ from streams.schema import load
 from streams.topology import split_key
 from streams.wire import MalformedError
 from streams.wire.evolution import is_schema
-from streams.wire.single_object import Codec, prefix_of
+from streams.wire.single_object import Codec, canonical_form, prefix_of
 
 _ANSWER_S = 15.0
+MOST_WRITERS = 100
+"""Maximum number of schemas of a record: Spark has a branch for each of them in every query."""
 
 
 class Schemas:
@@ -26,13 +28,17 @@ class Schemas:
         self._announced = [(split_key(k)[3].split(".")[0], b) for k, b in objects if is_schema(k)]
 
     def writers(self, name: str) -> Writers:
-        """Return the schemas of a record, our own first; invalid schemas are left out."""
+        """Return the schemas of a record, our own first; invalid schemas are left out.
+
+        Only the canonical form is used, to which the fingerprint belongs, as by the workers.
+        """
         codec, found = Codec(name), {prefix_of(load(name)): load(name)}
         for named, body in self._announced:
-            if named == name:
+            if named == name and len(found) < MOST_WRITERS:
                 try:
                     schema: dict[str, Any] = json.loads(body)
-                    found.setdefault(codec.announce(schema), schema)
+                    prefix = codec.announce(schema)
+                    found.setdefault(prefix, json.loads(canonical_form(schema)))
                 except (MalformedError, ValueError, RecursionError):
                     continue
         return found

@@ -40,8 +40,14 @@ class SqlDirectory:
         return shown(self._engine.url)
 
     def find(self, service: str) -> tuple[Offer, ...]:
-        """Return a service's entry; raises SurroundingsError if the database is unavailable."""
-        return self._read(DIRECTORY.select().where(DIRECTORY.c.service_name == service))
+        """Return a service's entry; raises SurroundingsError if the database is unavailable.
+
+        A database whose encoding lacks a character of the name has no entry for it.
+        """
+        try:
+            return self._read(DIRECTORY.select().where(DIRECTORY.c.service_name == service))
+        except UnicodeError:
+            return ()
 
     def all(self) -> tuple[Offer, ...]:
         """Return all entries; raises SurroundingsError if the database is unavailable."""

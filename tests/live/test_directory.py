@@ -118,13 +118,18 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         made: str = request.getfixturevalue("postgres")
     else:
         made = f"sqlite:///{tmp_path}/shop.sqlite"
+    execute(made, table())
+    yield made
+    execute(made, "DROP TABLE hopline_directory")
+
+
+def table() -> str:
+    """Return the statement of the page that creates the table."""
     found = re.search(
         r"^```sql\n(CREATE TABLE hopline_directory.*?)```", PAGE.read_text(), re.M | re.S
     )
     assert found is not None
-    execute(made, found[1])
-    yield made
-    execute(made, "DROP TABLE hopline_directory")
+    return found[1]
 
 
 def execute(url: str, *statements: str) -> None:
@@ -162,6 +167,35 @@ def test_an_unavailable_table_is_reported_without_the_password(url: str) -> None
     finally:
         execute(url, "ALTER TABLE elsewhere RENAME TO hopline_directory")
     assert directory.find("S") == ()
+
+
+@pytest.fixture
+def latin(postgres: str) -> Iterator[str]:
+    """Return the URL of a database that has only the characters of LATIN1, with the table."""
+    engine = sa.create_engine(postgres, isolation_level="AUTOCOMMIT")
+    url = postgres.rpartition("/")[0] + "/latin"
+    with engine.connect() as connection:
+        connection.execute(
+            sa.text(
+                "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' "
+                "TEMPLATE template0"
+            )
+        )
+        execute(url, table())
+        yield url
+        connection.execute(sa.text("DROP DATABASE latin"))
+    engine.dispose()
+
+
+def test_a_name_that_the_database_cannot_contain_has_no_entry(latin: str) -> None:
+    """Otherwise each request for it would fail, and turn the queue of requests off."""
+    execute(
+        latin,
+        "INSERT INTO hopline_directory (service_name, address) VALUES ('\u00e4', 'tcp://B:4022')",
+    )
+    directory = open_directory(latin)
+    assert directory.find("\u4e2d\U0001f600") == ()
+    assert directory.find("\u00e4") == (Offer("\u00e4", "tcp://B:4022"),)
 
 
 def test_a_missing_database_is_reported_at_the_start(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import fastavro
 from pyspark.sql import SparkSession
 
 from streams.monitor import read
-from streams.monitor.learned import OWN, Schemas
+from streams.monitor.learned import MOST_WRITERS, OWN, Schemas
 from streams.schema import load
 from streams.wire import encode_event
 from streams.wire.evolution import schema_key
@@ -42,6 +42,31 @@ def test_what_the_catalog_announces_is_read(spark: SparkSession) -> None:
     first, second = read.events(raw, writers=schemas.writers("Event")).collect()
     assert first == second
     assert (first.reason, first.error, first.left_at) == (None, 11218, None)
+
+
+def test_only_what_affects_the_encoding_is_used() -> None:
+    """The fingerprint does not cover a logical type, which would change the type of a column."""
+    older = _older()
+    dressed = json.loads(json.dumps(older))
+    for each in dressed["fields"]:
+        if each["name"] == "at":
+            each["type"] = {"type": "long", "logicalType": "timestamp-millis"}
+    assert dressed != older and prefix_of(dressed) == prefix_of(older)
+    writers = Schemas([(schema_key(dressed), json.dumps(dressed))]).writers("Event")
+    assert "logicalType" not in json.dumps(writers[prefix_of(older)])
+
+
+def test_the_schemas_of_a_record_are_limited() -> None:
+    """Each is a branch of every query of the monitor."""
+
+    def schema(number: int) -> dict[str, Any]:
+        added = {"name": f"x{number}", "type": "long"}
+        return {**load("Event"), "fields": [*load("Event")["fields"], added]}
+
+    schemas = [schema(number) for number in range(MOST_WRITERS + 10)]
+    found = Schemas([(schema_key(each), json.dumps(each)) for each in schemas]).writers("Event")
+    assert len(found) == MOST_WRITERS
+    assert prefix_of(load("Event")) in found
 
 
 def test_ours_comes_first_and_what_is_none_is_left_out() -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from streams.kafka import CatalogState, Cluster, Message
+from streams.monitor import look
 from streams.monitor.liveness import Liveness
 from streams.monitor.look import Eye, Seen
 from streams.monitor.sampler import KEPT, Sampler
-from streams.node import LEFT, MOST_NAMES
+from streams.node import LEFT, MOST_NAMES, forward_size
 from streams.node.liveness.slot_owners import keeps_none
 from streams.resources import topologies_dir
 from streams.store import DialogSide, HeartbeatSample, LagSample, Row, Situation, Store
@@ -220,3 +221,29 @@ def test_a_sample_keeps_the_instances_of_the_catalog() -> None:
         read(eye, name, name.encode(), NOW + number)
     judged = _judged(eye._liveness, NOW)
     assert "ServerA" in judged and len(judged) <= MOST_NAMES + 1
+
+
+class Bodies:
+    """The bodies of a log, of 100 bytes each; counts those that are read."""
+
+    read = 0
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+
+    def fetch(self, _: int) -> bytes:
+        Bodies.read += 1
+        return bytes(100)
+
+    def close(self) -> None: ...
+
+
+def test_of_very_many_buffered_copies_some_bodies_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A forwarder's note of eight characters may state all offsets of a log."""
+    monkeypatch.setattr(look, "Fetcher", Bodies)
+    eye, place, count = Eye(Cluster("nobody:1")), ("ssb.out.A", 0), 3 * look.MOST_SIZED
+    notes = {"ssb.forwarder.A": {place: (0, f"5-10 20-{2**62}")}}
+    [(copies, size)] = eye._held(["A"], notes, {place: range(count)}).values()
+    assert (copies, size) == (count - 14, (count - 14) * forward_size(100))
+    assert Bodies.read == look.MOST_SIZED
