@@ -75,7 +75,7 @@ def test_the_help_has_every_option_once_and_those_of_agents_apart() -> None:
         heading: re.findall(r"^  (?:-\w, )?(--[\w-]+)", headings[heading], re.M)
         for heading in headings
     }
-    assert flags["Agents"] == ["--topology", "--agent", "--service", "--from"]
+    assert flags["Agents"] == ["--topology", "--agent", "--service", "--begin"]
     assert flags["Agents of configuration-notice"] == ["--directory"]
     assert flags["Options"][0] == "--instance" and flags["Options"][-1] == "--help"
     every = [

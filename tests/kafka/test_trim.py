@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from streams.errors import SurroundingsError
@@ -9,15 +11,18 @@ from streams.kafka import Cluster, Fetcher, KafkaException, create, first_since,
 from streams.wire import Topics
 from streams.wire.specs import spec
 
+BEGAN = (int(time.time()) - 3_600) * 1_000
+"""An hour ago in epoch milliseconds; Kafka accepts no records of 1970."""
+
 
 @pytest.fixture
 def log(kafka: str, unique: str) -> tuple[Cluster, str]:
-    """Return a topic with three records, of the first three seconds of 1970."""
+    """Return a topic with three records, of the first three seconds after BEGAN."""
     cluster, topic = Cluster(kafka, Topics(unique)), f"{unique}cmd.A"
     create(cluster, [spec(topic, "cmd")])
     producer = cluster.producer()
     for second in (1, 2, 3):
-        producer.produce(topic, key=b"k", value=b"%d" % second, timestamp=second * 1000)
+        producer.produce(topic, key=b"k", value=b"%d" % second, timestamp=BEGAN + second * 1000)
     assert producer.flush(30) == 0
     return cluster, topic
 
@@ -39,10 +44,10 @@ def test_what_is_spare_goes_and_is_not_asked_for_again(log: tuple[Cluster, str])
 def test_what_is_young_begins_with_the_first_record_of_its_age(log: tuple[Cluster, str]) -> None:
     cluster, topic = log
     where = (topic, 0)
-    assert first_since(cluster, [where], 2000) == {where: 1}
-    assert first_since(cluster, [where], 1001) == {where: 1}
+    assert first_since(cluster, [where], BEGAN + 2000) == {where: 1}
+    assert first_since(cluster, [where], BEGAN + 1001) == {where: 1}
     assert first_since(cluster, [where], -5) == {where: 0}
-    assert first_since(cluster, [where], 3001) == {}, "all of it is old"
+    assert first_since(cluster, [where], BEGAN + 3001) == {}, "all of it is old"
     assert first_since(cluster, [where], 2**63 + 5) == {}, "what a record claims may be no time"
     assert first_since(cluster, [], 2000) == {}
 
