@@ -264,7 +264,8 @@ def test_a_heartbeat_with_an_impossible_time_harms_no_copy(
     there = Cluster(kafka, Topics(unique))
     create(there, [spec(there.topics.presence, "presence"), spec(there.topics.txq("B"), "txq")])
     any_time = {"message.timestamp.type": "CreateTime"}
-    any_time["message.timestamp.after.max.ms"] = str(2**63 - 1)
+    for limit in ("before", "after"):
+        any_time[f"message.timestamp.{limit}.max.ms"] = str(2**63 - 1)
     configure(there, there.topics.presence, any_time)
     at, now = time.monotonic(), time.time_ns() // 1_000_000
     home = KafkaClock(now / 1000 - at)

@@ -40,7 +40,7 @@ def nowhere(away: tuple[Cluster, Cluster]) -> RemoteProducer[str]:
 
 
 def take(producer: RemoteProducer[str], item: str, size: int, topic: str = "txq.B") -> bool:
-    return producer.take(item, size, topic, b"key", bytes(size), [("h", b"1")], 1)
+    return producer.take(item, size, topic, b"key", bytes(size), [("h", b"1")], 0)
 
 
 def back(producer: RemoteProducer[str], count: int) -> list[tuple[str, bool]]:
