@@ -19,7 +19,7 @@ _MOST = 60
 """Maximum number of restarts in a row; after these, a restart does not help."""
 REFUSED = 4
 """The exit code of an application that is rejected because its position is lost."""
-_REMEDY = re.compile(r"--from (\d+:\d+)")
+_REMEDY = re.compile(r"--begin (\d+:\d+)")
 
 
 class Child:
