@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 
 from streams.node import PROBES, Transaction
-from streams.node.endpoint.dialogs import Kept
-from streams.node.endpoint.flows import AT_ONCE, Destination, Flows, destination
+from streams.node.endpoint.dialogs import Destination, Kept
+from streams.node.endpoint.flows import AT_ONCE, Flows, destination
 from streams.node.endpoint.oldest import Oldest
 from streams.node.endpoint.turns import take_turns
 from streams.protocol import Dialog, DialogKey, Limits

@@ -26,6 +26,10 @@ Chunks = tuple[int, bytes] | dict[int, bytes] | None
 """Records of a dialog's chunks by number. A single chunk is stored as a tuple, because a
 dictionary takes four times as much memory."""
 
+Destination = tuple[str, str, str, str]
+"""A service and the comparable form of a broker id ("" means any), then the sender's database and
+service."""
+
 
 class Kept:
     """A dialog as stored by a partition: its stored parts, and its position in each index.
@@ -49,7 +53,7 @@ class Kept:
         self.due: int | None = None
         self.entered: int | None = None
         self.line: Oldest[Kept] | None = None
-        self.where: tuple[str, str, str, str] | None = None
+        self.where: Destination | None = None
         self.awake = self.position = self.in_flight = 0
 
     def __lt__(self, other: Kept) -> bool:

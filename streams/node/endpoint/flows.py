@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 
-from streams.node.endpoint.dialogs import Kept
+from streams.node.endpoint.dialogs import Destination, Kept
 from streams.node.endpoint.oldest import Oldest
 from streams.protocol import Dialog, Limits, State
 from streams.routing import broker_key
@@ -50,11 +50,6 @@ SHARE, EVERY = 64, 100
 
 Otherwise, immediately transmitted messages could starve waiting messages.
 """
-
-
-Destination = tuple[str, str, str, str]
-"""A service and the comparable form of a broker id ("" means any), then the sender's database and
-service."""
 
 
 def destination(dialog: Dialog) -> Destination:

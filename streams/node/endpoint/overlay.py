@@ -15,7 +15,8 @@ from typing import Protocol
 
 from streams.errors import ConversationEvent, Event, EventKind, Number
 from streams.node.endpoint.committed import CommittedState
-from streams.node.endpoint.flows import UNLIMITED, Destination, Flow
+from streams.node.endpoint.dialogs import Destination
+from streams.node.endpoint.flows import UNLIMITED, Flow
 from streams.node.endpoint.notices import Notices
 from streams.node.endpoint.outgoing import CommandResult, OutFrame, QueueMessage
 from streams.node.endpoint.validation import TOO_LARGE, AnyBody, judge

@@ -12,7 +12,8 @@ from heapq import heappop, heappush
 from itertools import chain, islice, takewhile
 from math import isqrt
 
-from streams.node.endpoint.flows import Destination, destination
+from streams.node.endpoint.dialogs import Destination
+from streams.node.endpoint.flows import destination
 from streams.node.endpoint.overlay import Overlay
 from streams.protocol import DialogKey, Machine
 
