@@ -35,7 +35,7 @@ needs 20 to 50 µs per node of a simple schema. Items count where a type may be 
 count where a text may have a pattern.
 """
 PATTERN_STEPS = 4_000
-"""Steps of an automaton that count as a node, where texts may have a pattern; 5 to 15 ns each."""
+"""Number of steps of a pattern's automaton that count as one node; a step takes 5 to 15 ns."""
 BACKTRACKING_NODE = 7_500
 """The square of a text's length that counts as a node where a pattern backtracks.
 

@@ -52,8 +52,6 @@ ALLOWED = {
     "(?:both|this|three|two|four|other) ways?": "a manner or a direction, not a path",
     "(?:the )?same way": "a manner, not a path",
     "by way of": "by means of",
-    '"separate ways"': "the changelog names a former output",
-    r"\*sign of life\*": "the changelog names the former word",
     "held back": "the published state of statements behind one that no worker can read",
     r"\*held\*": "the glossary names the word of the metrics",
     "no source says": "a source is a document",

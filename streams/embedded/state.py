@@ -114,7 +114,7 @@ class DataDir:
 
     @contextlib.contextmanager
     def starting(self) -> Iterator[None]:
-        """Prevent other processes from starting a broker on the folder within the block."""
+        """Prevent other processes from starting a broker on the folder while the block runs."""
         with locked(self.path / "start.lock") as mine:
             if not mine:
                 raise UsageError(

@@ -135,7 +135,7 @@ _TEXTS: dict[int, str] = {
     8408: "the target service does not accept the contract",
     8410: "the timer cannot be set beyond the dialog's lifetime",
     8412: "the syntax of the service name is not valid",
-    8413: "the broker instance is not valid or longer than 256 bytes",
+    8413: "the broker instance is invalid, or longer than 256 bytes",
     8419: "END CONVERSATION WITH ERROR needs an error code above 0",
     8420: "the conversation group belongs to another service",
     8421: "the service name is missing",

@@ -31,7 +31,7 @@ def find_topic_id(cluster: Cluster, topic: str) -> uuid.UUID:
 
 
 def topic_ids(cluster: Cluster, topics: Sequence[str]) -> dict[str, uuid.UUID]:
-    """Return topic ids, like :func:`topic_id`."""
+    """Return the id of each topic, like :func:`topic_id`."""
     admin = cluster.admin()
     found = admin.describe_topics(TopicCollection(list(topics)), request_timeout=_TIMEOUT)
     return {topic: _guid(future.result().topic_id) for topic, future in found.items()}

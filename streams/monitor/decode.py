@@ -37,7 +37,7 @@ def spoiled_by(name: str, raw: str, writers: Writers, largest: int) -> Column:
 
 
 def is_long(*columns: str) -> Column:
-    """Return whether one of these texts is longer than any name; null or false otherwise."""
+    """Return whether one of these texts exceeds the limit of names; otherwise null or false."""
     return reduce(or_, (F.length(column) > LONGEST for column in columns))
 
 

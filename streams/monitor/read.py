@@ -1,8 +1,9 @@
 """Convert Kafka's records to columns: the three headers of a queue record, the value of an event.
 
 Only DataFrame functions are used, so no record passes through Python. An undecodable record keeps
-its row with a ``reason``; the other columns are then null. Sizes have the limits of the workers'
-codecs: a compressed record of a few kilobytes may contain megabytes of text, which fit into no row.
+its row with a ``reason``; the other columns are then null. The size limits are those of the
+workers' codecs, because a compressed record of a few kilobytes may contain megabytes of text, which
+fit into no row.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def _state(cluster: Cluster, instance: str) -> Iterator[tuple[int, dict[bytes, b
 def _add_state(
     cluster: Cluster, reader: RecordReader, home: str, by_dialog: _PartsByDialog
 ) -> Iterator[tuple[int, int]]:
-    """Add the parts from the state of a home's dialogs; yield the positions of commands."""
+    """Add the parts from a home's dialogs; yield each partition with its position in ``cmd``."""
     topic = cluster.topics.dialog(home)
     for partition, live in _state(cluster, home):
         read = live.get(POSITIONS_KEY)

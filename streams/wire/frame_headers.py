@@ -81,7 +81,7 @@ _short_parties = lru_cache(_PARTIES)(_parties)
 
 
 class Arrived(Header):
-    """A decoded header, which is encoded to the same bytes from which it was decoded."""
+    """A decoded header that keeps its bytes, so that it is encoded to the same bytes again."""
 
     raw: bytes | None = None
     """The bytes of the header; a copy made by ``_replace`` has no bytes."""

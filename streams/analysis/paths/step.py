@@ -79,6 +79,6 @@ class Step(NamedTuple):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Return the sort key of paths."""
+        """Return the key by which steps from one place are sorted."""
         end = self.ending.at if self.ending else self.following.instance if self.following else ""
         return (end, str(self.address or ""), self.decision.broker or "")

@@ -107,7 +107,7 @@ class Staging:
             raise _no_room(error) from error
 
     def number(self, question: str, *values: Any) -> int:
-        """Return the single number of a query."""
+        """Return the single number that a query yields."""
         [(found,)] = self.ask(question, *values)
         return int(found or 0)
 

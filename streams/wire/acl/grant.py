@@ -39,7 +39,7 @@ class On(Enum):
     NEXT = "of the instances to which its routes lead"
     PLACE = "those of its queues"
     EVERY = "of every home"
-    OWN = "which have its own name, or begin with that and a dot"
+    OWN = "which have its own name, or begin with it and a dot"
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,7 +167,7 @@ class Heartbeats:
         self._slot_owners.end_read()
 
     def pause(self, now: float, period: float) -> float:
-        """Return the seconds to wait before the next fetch. Call this when all records are read.
+        """Return the seconds to wait before the next fetch. Call this after a fetch.
 
         A fetch takes many times the CPU time of a heartbeat, so each fetch should return several
         heartbeats. ``period``: seconds between two heartbeats of this process. Sets ``are_many`` if
