@@ -167,6 +167,28 @@ def test_another_broker_id_instead_stops_the_first(tmp_path: Path) -> None:
     assert set(kinds(change(old, new)).values()) == {"stops"}
 
 
+def test_a_service_that_moves_keeps_its_open_dialogs(tmp_path: Path) -> None:
+    """The old route names the old broker id: open dialogs take it, and new dialogs do not."""
+    away = (("B", "b1"), ("C", "c1"))
+    kept = f"{route('R', 'B', 'b1')}, {route('S', 'C')}"
+    old, new = estate(tmp_path / "old", route("R", "B", "b1"), *away), tmp_path / "new"
+    after = estate(new, kept, *away)
+    [flow] = change(old, after)["flows"]
+    assert (flow["change"], flow["open_dialogs_only"]) == ("moves", ["B/Stock"])
+    assert places(flow["after"]) == ["C/Stock"]
+    text = difference_text(compare_topologies(Estate(old, NOW), Estate(after, NOW)))
+    assert "reached by open dialogs only: B/Stock (broker id b1)" in text
+
+
+def test_open_dialogs_alone_do_not_keep_a_flow(tmp_path: Path) -> None:
+    """New dialogs go by the route without a broker id, which leads nowhere now."""
+    away = (("B", "b1"),)
+    both = f"{route('R', 'B', 'b1')}, {route('S', 'Nowhere')}"
+    old, new = estate(tmp_path / "old", route("R", "B"), *away), tmp_path / "new"
+    [flow] = change(old, estate(new, both, *away))["flows"]
+    assert (flow["change"], flow["open_dialogs_only"]) == ("stops", ["B/Stock"])
+
+
 def test_dialogs_that_reach_nothing_have_stopped(tmp_path: Path) -> None:
     """A third of the dialogs takes a broker id that nobody has; the others are as before."""
     two = f"{route('R', 'B', 'b1')}, {route('S', 'C', 'c1')}"

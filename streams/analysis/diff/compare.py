@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import Enum
 
 from streams.analysis.diff.reach import Reach, Target
@@ -31,20 +31,22 @@ def worst(changes: Iterable[Change | None]) -> Change | None:
     return min((c for c in changes if c is not None), key=rank, default=None)
 
 
-def compare_flows(before: Reach, after: Reach) -> Change | None:
+def compare_flows(before: Reach, after: Reach, open_only: Collection[Target] = ()) -> Change | None:
     """Compare the databases that all dialogs of a flow reach.
 
     A database whose broker id is now reached elsewhere has moved; a database that is no longer
     reached by any path has stopped, even if its dialogs now reach another database. Dialogs that
     now reach no database have also stopped. If other dialogs reach the same databases, because the
-    hash selects among more or fewer broker ids, dialogs have moved.
+    hash selects among more or fewer broker ids, dialogs have moved. ``open_only`` are databases
+    that only dialogs with their broker ids still reach: these dialogs do not stop, and others move.
     """
     if not before.arrivals:
         return Change.BEGINS if after.arrivals else None
     gone = lost(before, after)
     come = lost(after, before)
     moved = {target.broker for target in come}
-    if any(target.broker not in moved for target in gone) or after.unreachable > before.unreachable:
+    stopped = [t for t in gone if t.broker not in moved and t not in open_only]
+    if stopped or after.unreachable > before.unreachable:
         return Change.STOPS
     if gone or come or spread_otherwise(before, after):
         return Change.MOVES

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streams.analysis.answers import decided
-from streams.analysis.diff.compare import Change, compare_flows, rank, worst
+from streams.analysis.diff.compare import Change, compare_flows, lost, rank, worst
 from streams.analysis.diff.course import Course
-from streams.analysis.diff.reach import Direction, Edge, Loss, Reach
+from streams.analysis.diff.reach import Direction, Edge, Loss, Reach, Target
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flows import flows_of
 from streams.routing import broker_key
@@ -41,7 +41,8 @@ class FlowChange:
 
     ``losses`` are the new losses, ``left`` the steps of working paths that are no longer taken, and
     ``taken`` the steps of new working paths. ``splits``: one dialog can now reach several databases
-    (TA-12), which was impossible before.
+    (TA-12), which was impossible before. ``open_only`` are databases that no new dialog reaches,
+    but open dialogs still do, because they name the database's broker id.
     """
 
     flow: Direction
@@ -53,6 +54,7 @@ class FlowChange:
     taken: tuple[Edge, ...]
     splits: bool
     touched: Touched = NOTHING
+    open_only: tuple[Target, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the change as a dictionary with the keys of the JSON output."""
@@ -65,6 +67,7 @@ class FlowChange:
             "after": _reach_json(self.after),
             "failures": [_loss_json(loss) for loss in self.losses[:LISTED]],
             "several_targets": self.splits,
+            "open_dialogs_only": [target.at for target in self.open_only],
             "messages": self.touched.count,
             "messages_by_change": {c.value: n for c, n in self.touched.changed.items()},
         }
@@ -134,15 +137,27 @@ def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowC
     """Return the change to a flow or, if nothing changes, the flow's reach in the old topology."""
     one, other = Course(old, flow), Course(new, flow)
     before, after = one.reach(), other.reach()
-    change = worst((compare_flows(before, after), *touched.changed))
+    open_only = tuple(t for t in lost(before, after) if _keeps_dialogs(new, flow, before, t))
+    change = worst((compare_flows(before, after, open_only), *touched.changed))
     if change is None:
         return before
     known = {loss.like for loss in one.losses()}
     losses = sorted((x for x in other.losses() if x.like not in known), key=_place)
     return FlowChange(
         flow, change, before, after, tuple(losses), _steps(before.edges - other.taken()),
-        _steps(after.edges - one.taken()), other.splits() and not one.splits(), touched,
+        _steps(after.edges - one.taken()), other.splits() and not one.splits(), touched, open_only,
     )  # fmt: skip
+
+
+def _keeps_dialogs(new: Estate, flow: Direction, before: Reach, target: Target) -> bool:
+    """Return whether open dialogs with a target still reach it: they are locked to its broker id.
+
+    A flow that names a broker id has no dialogs with another one.
+    """
+    if flow.broker is not None:
+        return False
+    locked = replace(flow, broker=broker_key(before.arrivals[target].broker))
+    return target in Course(new, locked).reach().arrivals
 
 
 def _place(loss: Loss) -> tuple[str, ...]:

@@ -76,7 +76,9 @@ def _change_lines(change: FlowChange) -> Iterator[str]:
     before, after = change.before, change.after
     gone = lost(before, after)
     for target in gone:
-        yield f"no longer reached: {_named(target, before)}"
+        only = target in change.open_only
+        what = "reached by open dialogs only" if only else "no longer reached"
+        yield f"{what}: {_named(target, before)}"
     if after.unreachable > before.unreachable and after.arrivals:
         yield f"{percent(after.unreachable)} of the dialogs reach nothing"
     for target in lost(after, before):
