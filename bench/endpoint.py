@@ -27,7 +27,8 @@ from streams.wire.records import INSIDE, ORIGIN, command_record
 from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import collecting_rarely
 from streams.workers.endpoint.allowance import Allowance
-from streams.workers.endpoint.inputs import Bodies, Inputs, Intake
+from streams.workers.endpoint.bodies import Bodies
+from streams.workers.endpoint.inputs import Inputs, Intake
 from streams.workers.endpoint.output import Output
 from streams.workers.endpoint.partition import Partition
 
@@ -63,7 +64,7 @@ class Side:
         self._sink = Collected()
         self._output = Output(topics, instance, self._sink, threading.Event())  # type: ignore[arg-type]
         catalog = catalog_of(load(topologies_dir() / "forwarding_chain", now), 1)
-        bodies = Bodies.of(cluster, self.inputs, 0, 64 << 20)
+        bodies = Bodies.of(cluster, self.inputs.cmd, self.inputs.inbox, 0, 64 << 20)
         positions = dict.fromkeys(self.inputs, 0)
         self.owned = Partition(
             0, Endpoint(instance, catalog, dialogs=Dialogs(unpack_dialog)), bodies, positions, {},

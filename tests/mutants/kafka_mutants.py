@@ -32,6 +32,7 @@ _RESTORE = "workers/endpoint/restore.py"
 _STANDBY = "workers/endpoint/standby.py"
 _TIMED_OUT = "workers/test_transactions.py::test_a_transaction_that_kafka_has_timed_out"
 _STALE = "workers/test_standby.py::test_a_stand_by_that_missed_a_deletion_reads_the_state_again"
+_BODIES = "workers/endpoint/bodies.py"
 _INPUTS = "workers/endpoint/inputs.py"
 _OUTPUT = "workers/endpoint/output.py"
 _ROUNDS = "workers/endpoint/rounds.py"
@@ -589,7 +590,7 @@ MUTANTS = (
     ),
     KafkaMutant(
         "read any number of bodies",
-        _INPUTS,
+        _BODIES,
         "is_too_much = fetcher.bytes_returned > most or fetcher.bytes_read > reach",
         "is_too_much = False",
         "workers/test_backlog.py",
@@ -597,7 +598,7 @@ MUTANTS = (
     ),
     KafkaMutant(
         "read bodies in any order",
-        _INPUTS,
+        _BODIES,
         "        for position in sorted(positions):\n",
         "        for position in sorted(positions, key=lambda p: p * 7919 % 1009):\n",
         "workers/test_backlog.py",

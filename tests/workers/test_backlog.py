@@ -12,9 +12,10 @@ import pytest
 
 from streams.protocol import Command, CommandKind
 from streams.wire.records import command_record
-from streams.workers.endpoint import inputs, loop
+from streams.workers.endpoint import bodies as limits
+from streams.workers.endpoint import loop
 from streams.workers.endpoint.allowance import LEAST, LONG, SHORT, Allowance
-from streams.workers.endpoint.inputs import Bodies, Inputs, TooMuchError
+from streams.workers.endpoint.bodies import Bodies, TooMuchError
 from tests.running import eventually
 from tests.workers.rig import QUICK, Rig, Running, pause
 
@@ -95,7 +96,7 @@ def test_bodies_that_are_too_much_for_a_transaction_are_shared_by_several(
 ) -> None:
     """The allowance is halved until they fit; nothing is lost or repeated by that."""
     first = accepted(two)
-    monkeypatch.setattr(inputs, "BYTES", 50)
+    monkeypatch.setattr(limits, "BYTES", 50)
     assert drained(two) == EVERYTHING
     assert first.worker.counts.rolled_back > 0
 
@@ -105,7 +106,7 @@ def test_headers_count_towards_what_a_transaction_reads(
     two: Rig, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     """Skipped records count only towards what is read forward, which may be more."""
-    monkeypatch.setattr(inputs, limit, 50_000)
+    monkeypatch.setattr(limits, limit, 50_000)
     cmd = two.topics.cmd("A")
     send = Command(uuid.uuid4(), uuid.uuid4(), CommandKind.SEND, "DatabaseA", body=b"x")
     key, value, headers = command_record(send)
@@ -114,7 +115,7 @@ def test_headers_count_towards_what_a_transaction_reads(
     skips = limit == "READ_BYTES"
     cases = {(2, 3): False, (0, 1): False, (0, 1, 2): True, (0, 2, 3): skips, (1,): False}
     for positions, is_too_much in cases.items():
-        bodies = Bodies.of(two.cluster, Inputs.of(two.topics, "A"), 0, 1 << 20)
+        bodies = Bodies.of(two.cluster, cmd, two.topics.inbox("A"), 0, 1 << 20)
         with pytest.raises(TooMuchError) if is_too_much else nullcontext():
             assert tuple(bodies.commands(positions)) == positions
         bodies.close()

@@ -200,7 +200,7 @@ def answer(key: bytes) -> Raw:
     return ack_record(uuid.UUID(key.decode()), to, Ack(0, -1, 0, 0, 0), journey())
 
 
-INPUTS = "streams.workers.endpoint.inputs."
+ENDPOINT = "streams.workers.endpoint."
 
 
 @pytest.mark.long
@@ -208,9 +208,9 @@ INPUTS = "streams.workers.endpoint.inputs."
     ("name", "kind", "instance", "made", "event"),
     [
         ("streams.node.Forwarder.handle", "txq", "ServerB", frame, 161),
-        (f"{INPUTS}read_command", "cmd", "ServerA", statement, 161),
-        (f"{INPUTS}read_message", "in", "ServerB", frame, 160),
-        (f"{INPUTS}read_ack", "ack", "ServerA", answer, 160),
+        (f"{ENDPOINT}bodies.read_command", "cmd", "ServerA", statement, 161),
+        (f"{ENDPOINT}bodies.read_message", "in", "ServerB", frame, 160),
+        (f"{ENDPOINT}inputs.read_ack", "ack", "ServerA", answer, 160),
     ],
 )
 def test_what_fails_for_no_known_reason_costs_only_itself(

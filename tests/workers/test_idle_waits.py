@@ -25,7 +25,7 @@ from streams.wire.specs import spec
 from streams.workers.control.remote_watch import RemoteWatch
 from streams.workers.endpoint import partition
 from streams.workers.endpoint.allowance import Allowance
-from streams.workers.endpoint.inputs import Bodies
+from streams.workers.endpoint.bodies import Bodies
 from streams.workers.endpoint.partition import Partition
 from streams.workers.forwarder import loop
 from tests.workers.rig import Hook, Rig, Waits, eventually, pair, pause

@@ -30,7 +30,8 @@ from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import keep
 from streams.workers.control import Control
 from streams.workers.endpoint.allowance import Allowance
-from streams.workers.endpoint.inputs import Bodies, Inputs
+from streams.workers.endpoint.bodies import Bodies
+from streams.workers.endpoint.inputs import Inputs
 from streams.workers.endpoint.partition import Partition
 from streams.workers.endpoint.restore import MISSED, Replay, lost_bodies, start_position
 from streams.workers.endpoint.tuning import Tuning
@@ -202,7 +203,7 @@ class Assignment:
             time.monotonic() - started,
         )
         share = self._cache_bytes // len(partitions_of(self._cluster, inputs.cmd))
-        bodies = Bodies.of(self._cluster, inputs, number, share)
+        bodies = Bodies.of(self._cluster, inputs.cmd, inputs.inbox, number, share)
         # A partition keeps its allowance: it may have been lost because of long transactions.
         allowance = self._allowances.setdefault(number, Allowance(self._most))
         return Partition(number, endpoint, bodies, positions, backlog, allowance)

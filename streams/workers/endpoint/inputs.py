@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from streams.errors import EventKind, Number, text_of
-from streams.kafka import Cluster, Fetcher, Headers, Message, headers_of, size_of
-from streams.node import CommandResult, Moves, Transaction
+from streams.kafka import Message, headers_of
+from streams.node import CommandResult, Transaction
 from streams.protocol import Acknowledgement, Command, DialogKey, Status
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError, Topics, UnknownSchemaError
 from streams.wire.partition import partition_of
-from streams.wire.records import (
-    conversation_of,
-    demand_size,
-    is_moved,
-    read_ack,
-    read_command,
-    read_message,
-)
-from streams.workers.endpoint.allowance import BYTES, READ_BYTES
-from streams.workers.pulse import beat
+from streams.wire.records import conversation_of, demand_size, is_moved, read_ack
+from streams.workers.endpoint.bodies import Bodies, command_of, frame_of
 
 Input = Command | Frame | Status | Acknowledgement | MalformedError | None
 """The content of a record; ``None`` if there is nothing to apply."""
-
-MOVED_BYTES = 8 << 20
-"""Limit in bytes of bodies and headers moved in one transaction; the last body may exceed it."""
 
 
 class Inputs(NamedTuple):
@@ -48,10 +37,6 @@ class HeldBackError(Exception):
     """A statement's schema is not announced, so this and all later statements wait."""
 
 
-class TooMuchError(Exception):
-    """The bodies that a transaction needs exceed its limit; retry with less work."""
-
-
 class RejectReason(NamedTuple):
     """The reason to reject an item; ``bare``: report only its coordinates, and decode nothing.
 
@@ -66,74 +51,6 @@ class RejectReason(NamedTuple):
     def reason(self) -> str:
         """Return the reason in words."""
         return self.why or text_of(self.number)
-
-
-@dataclass(slots=True)
-class Bodies:
-    """Bodies of one partition by offset; bodies that are not in memory are reread.
-
-    Unless ``unbounded``, raises TooMuchError rather than return more than :data:`BYTES` in total,
-    or read more than :data:`READ_BYTES` for them. Both limits include headers.
-    """
-
-    cmd: Fetcher
-    inbox: Fetcher
-    unbounded: bool = False
-
-    @classmethod
-    def of(cls, cluster: Cluster, inputs: Inputs, number: int, cache_bytes: int) -> Bodies:
-        """Return the bodies of a partition, with a cache of this size shared by both topics."""
-        return cls(
-            Fetcher(cluster, inputs.cmd, number, cache_bytes // 2),
-            Fetcher(cluster, inputs.inbox, number, cache_bytes // 2),
-        )
-
-    def commands(self, positions: Collection[int]) -> dict[int, Command]:
-        """Return the commands at these offsets of ``cmd``."""
-        return {p: _command(m, headers_of(m)) for p, m in self._together(self.cmd, positions)}
-
-    def messages(self, positions: Collection[int]) -> dict[int, Frame]:
-        """Return the message frames at these offsets of ``in``."""
-        return {p: _frame(m, headers_of(m)) for p, m in self._together(self.inbox, positions)}
-
-    def _together(
-        self, fetcher: Fetcher, positions: Collection[int]
-    ) -> Iterator[tuple[int, Message]]:
-        """Yield records in offset order, in one forward pass over the log."""
-        most, reach = fetcher.bytes_returned + BYTES, fetcher.bytes_read + READ_BYTES
-        left = len(positions)
-        for position in sorted(positions):
-            beat()
-            record = fetcher.fetch(position)
-            left -= 1
-            is_too_much = fetcher.bytes_returned > most or fetcher.bytes_read > reach
-            if is_too_much and left and not self.unbounded:
-                raise TooMuchError(f"{len(positions)} bodies")
-            yield position, record
-
-    def to_move(self, moves: Moves) -> list[Message]:
-        """Return the records of bodies to move, of ``cmd`` and ``in``.
-
-        If the bodies are large, only the first few are returned; the others are moved next time.
-        """
-        found, size = [], 0
-        wanted = [(self.cmd, p) for p in moves.commands]
-        for fetcher, position in wanted + [(self.inbox, p) for p in moves.frames]:
-            found.append(fetcher.fetch(position))
-            size += size_of(found[-1])
-            if size > MOVED_BYTES:
-                break
-        return found
-
-    def rest(self) -> None:
-        """Close the consumers of fetchers that have read nothing since the last call."""
-        self.cmd.rest()
-        self.inbox.rest()
-
-    def close(self) -> None:
-        """Close the fetchers."""
-        self.cmd.close()
-        self.inbox.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +116,12 @@ class Intake:
         if is_moved(headers):
             return None
         if topic == self.inputs.cmd:
-            command = _command(message, headers)
+            command = command_of(message, headers)
             # checked last, because the name of an invalid field is more specific
             demand_size(len(message), headers)
             return command
         if topic == self.inputs.inbox:
-            return _frame(message, headers)
+            return frame_of(message, headers)
         return read_ack(message.key(), message.value(), headers)
 
     def _demand_partition(self, message: Message) -> None:
@@ -226,7 +143,7 @@ class Intake:
         if message.topic() != self.inputs.cmd:
             _tell(tx, message, EventKind.MESSAGE_UNDELIVERABLE, error=number, detail=detail)
             return
-        command = _command(message, headers_of(message))
+        command = command_of(message, headers_of(message))
         _tell(
             tx,
             message,
@@ -277,12 +194,3 @@ def _tell(
         offset=message.offset(),
         **fields,
     )
-
-
-def _command(message: Message, headers: Headers) -> Command:
-    return read_command(message.key(), message.value(), headers, message.timestamp()[1])
-
-
-def _frame(message: Message, headers: Headers) -> Frame:
-    # For a record written while `in` had CreateTime, this is the enqueue time, which is never late.
-    return read_message(message.key(), message.value(), headers, message.timestamp()[1])

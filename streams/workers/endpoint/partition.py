@@ -10,7 +10,7 @@ from streams.node import CatalogView, Endpoint, Transaction, TrimPoint
 from streams.prose import counted
 from streams.protocol import DialogKey
 from streams.workers.endpoint.allowance import BYTES, Allowance
-from streams.workers.endpoint.inputs import Bodies
+from streams.workers.endpoint.bodies import Bodies
 
 
 @dataclass(frozen=True, slots=True)
