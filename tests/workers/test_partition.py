@@ -21,8 +21,8 @@ from streams.wire.state_keys import RequestKey
 from streams.workers.endpoint import apply_work, commit_work
 from streams.workers.endpoint.allowance import BYTES, Allowance
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
-from streams.workers.endpoint.commit_work import WorkCommitter
 from streams.workers.endpoint.bodies import MOVED_BYTES, Bodies
+from streams.workers.endpoint.commit_work import WorkCommitter
 from streams.workers.endpoint.inputs import Input, Inputs, Intake
 from streams.workers.endpoint.output import Output
 from streams.workers.endpoint.partition import Partition, Work

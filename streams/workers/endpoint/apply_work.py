@@ -11,8 +11,8 @@ from streams.node import Taken, Transaction
 from streams.protocol import DialogKey
 from streams.protocol import Message as Frame
 from streams.workers.endpoint.allowance import LONG
-from streams.workers.endpoint.held_back import HeldBackStatements
 from streams.workers.endpoint.bodies import Bodies
+from streams.workers.endpoint.held_back import HeldBackStatements
 from streams.workers.endpoint.inputs import (
     HeldBackError,
     Input,
