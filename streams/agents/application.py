@@ -30,8 +30,10 @@ from streams.agents.driver import Transport, consumer_of
 from streams.agents.leaving import Worker
 from streams.agents.server import Server
 from streams.client.begin import Begin
+from streams.client.id_secret import establish_secret
 from streams.errors import UsageError
 from streams.kafka import Cluster
+from streams.protocol import StatementIds
 from streams.settings import Replication, property_variables, setting_of, with_files_read
 from streams.wire import Topics
 
@@ -96,6 +98,9 @@ class HoplineApp(ConnectedApp):
                 )
         consumer_of(self).queues.update(topics)
         self._count_alike()
+        if self._servers:
+            secret = establish_secret(self.cluster, self.instance, self.conf.id)
+            self._ids = StatementIds(secret)
 
     def _count_alike(self) -> None:
         """Give tables as many partitions as queues have, so that rows stay with their group."""
@@ -149,10 +154,10 @@ def hopline_app(
 ) -> HoplineApp:
     """Return a Faust application whose services are in a database; ``options`` are Faust's.
 
-    ``name`` is the consumer group, and part of the commands' ids: an application with another name
-    reads the queues from the beginning and issues all commands again. ``member`` is this process's
-    stable name in the group, with which a killed process resumes at once. ``bootstrap`` and
-    ``prefix`` default to HOPLINE_BOOTSTRAP and HOPLINE_PREFIX. ``properties`` are librdkafka's:
+    ``name`` is the consumer group, and part of the commands' causes: an application with another
+    name reads the queues from the beginning and issues all commands again. ``member`` is this
+    process's stable name in the group, with which a killed process resumes at once. ``bootstrap``
+    and ``prefix`` default to HOPLINE_BOOTSTRAP and HOPLINE_PREFIX. ``properties`` are librdkafka's:
     they are used to read the catalog, and Faust gets their TLS and SASL settings. Without
     ``properties``, variables such as HOPLINE_KAFKA_SASL_PASSWORD_FILE apply. ``begin`` has the same
     meaning as for a Receiver.

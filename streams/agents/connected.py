@@ -10,6 +10,7 @@ import faust
 from streams.agents.dialog import NotConfirmedError
 from streams.client.begin import Begin
 from streams.kafka import Cluster
+from streams.protocol import StatementIds
 from streams.wire.records import Wire
 
 
@@ -23,6 +24,13 @@ class ConnectedApp(faust.App):
         self.cluster, self.instance, self.database = cluster, instance, database
         self.begin: Begin | None = None
         """The start position for a group without offsets."""
+        self._ids: StatementIds | None = None
+
+    @property
+    def ids(self) -> StatementIds:
+        """Return what derives the ids of statements, once the secret is known."""
+        assert self._ids is not None, "the application has started"
+        return self._ids
 
     async def confirm(self, record: Wire) -> None:
         """Return when Kafka has confirmed a command; raise NotConfirmedError if it does not."""

@@ -1,8 +1,9 @@
 """The statements of a service: committed together, each caused by the current message.
 
 A handler's statements wait until it returns (or calls :meth:`Dialog.commit`); if it raises an
-error, no statement is issued. The ids of statements follow from the message, so a handler that runs
-again after a crash repeats the statements, and the endpoint worker skips those that it has applied.
+error, no statement is issued. The ids of statements follow from the message and from a secret of
+the application, so a handler that runs again after a crash repeats the statements, and the endpoint
+worker skips those that it has applied.
 
 A statement that no endpoint worker could read fails when the handler issues it, not when it is
 sent: its fields may come from the message, and only the handler's failure is a rollback.
@@ -19,7 +20,7 @@ from streams.client.conversation import Conversation
 from streams.client.receiver import Received
 from streams.client.statements import begin_command, end_command, new_command, send_command
 from streams.errors import SurroundingsError
-from streams.protocol import Cause, Command, CommandKind
+from streams.protocol import Cause, Command, CommandKind, StatementIds
 from streams.wire.records import Wire, statement_record
 
 Confirm = Callable[[Wire], Awaitable[None]]
@@ -38,6 +39,7 @@ class Saying:
     """
 
     cause: Cause
+    ids: StatementIds
     place_of: Callable[[uuid.UUID], int]
     confirm: Confirm
     waiting: list[Wire] = field(default_factory=list)
@@ -47,7 +49,7 @@ class Saying:
 
         Raises an error, and adds nothing, if the statement cannot be encoded or is too large.
         """
-        command = command.caused_by(self.cause)
+        command = command.caused_by(self.cause, self.ids.command(self.cause))
         self.waiting.append(statement_record(command))
         self.cause = self.cause.following
         return command
@@ -56,11 +58,12 @@ class Saying:
         """Return the id of the dialog that the next statement begins.
 
         The id of a related dialog is in the same partition, because an endpoint worker knows only
-        the conversation groups of its own partition.
+        the conversation groups of its own partition. The partition of any other dialog does not
+        depend on the secret: see :attr:`Cause.public_conversation`.
         """
-        made = map(self.cause.conversation, count())
-        wanted = None if related is None else self.place_of(related)
-        return next(id for id in made if wanted is None or self.place_of(id) == wanted)
+        wanted = self.place_of(self.cause.public_conversation if related is None else related)
+        made = (self.ids.conversation(self.cause, number) for number in count())
+        return next(id for id in made if self.place_of(id) == wanted)
 
     async def commit(self) -> None:
         """Send all statements one after the other; return when Kafka has confirmed them."""

@@ -110,7 +110,7 @@ class Server:
             topic = consumer.topics[self.topic]
             source = Source(app.conf.id, self._services[0], topic, message.partition)
             cause = Cause(source, message.offset)
-            begin = functools.partial(Saying, cause, self._place_of, app.confirm)
+            begin = functools.partial(Saying, cause, app.ids, self._place_of, app.confirm)
             keep = functools.partial(consumer.roll_back, message)
             before = consumer.rollbacks(message)
             await attempt(self._handler, received, known.settings, begin, before, keep)

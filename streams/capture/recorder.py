@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,9 @@ from streams.capture.recording import flat, widened
 from streams.kafka import Cluster, KafkaException, Message, Spans, read_catalog
 from streams.kafka.listing import topic_names
 from streams.wire.evolution import learned_schemas, own_schemas
+from streams.wire.id_secret import secret_owner
 
+_MAY_HAVE_SECRETS = "reading."
 _PROGRESS_EVERY = 1.0
 _PART_AT_LEAST_EVERY = 300.0
 """Seconds after which a followed part is completed, which makes its records safe from trimming."""
@@ -106,7 +108,7 @@ class Recorder:
         records = unreadable = before = 0
         try:
             while not spans.done and not self.stopped():
-                messages = spans.read()
+                messages = without_secrets(spans.read(), recording.topics)
                 if messages:
                     batch, damaged = columns(messages)
                     folder.write_batch(batch)
@@ -148,6 +150,16 @@ def _look(
     folder.widen(wider)
     spans.add(flat({topic: wider.begins[topic] for topic in new}))
     return wider
+
+
+def without_secrets(messages: list[Message], topics: Collection[str]) -> list[Message]:
+    """Remove the secrets of applications, which topics of positions contain.
+
+    ``topics`` are the recorded topics, possibly of another system, whose prefix is not known.
+    """
+    if not any(_MAY_HAVE_SECRETS in topic for topic in topics):
+        return messages
+    return [m for m in messages if _MAY_HAVE_SECRETS not in _topic(m) or not secret_owner(_key(m))]
 
 
 def columns(messages: Sequence[Message]) -> tuple[Batch, int]:

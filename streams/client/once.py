@@ -39,10 +39,10 @@ class Once(Statements):
     ) -> uuid.UUID:
         """Return the id of the dialog that the next statement begins."""
         super().new_id(related)
-        return wanted or self._cause.conversation()
+        return wanted or self._cause.public_conversation
 
     def perform(self, instance: str, command: Command, *, wait: bool = False) -> None:
         """Issue the next statement that the record causes."""
-        command = command.caused_by(self._cause)
+        command = command.caused_by(self._cause, self._cause.public_id)
         self._cause = self._cause.following
         self._client.perform(instance, command, wait=wait)

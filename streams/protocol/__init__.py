@@ -4,7 +4,7 @@ The package is pure: it uses only the standard library, no clock and no I/O. Sta
 :mod:`streams.protocol.states`.
 """
 
-from streams.protocol.cause import Cause, Source
+from streams.protocol.cause import SECRET_BYTES, Cause, Source, StatementIds
 from streams.protocol.chunk import CHUNK, Chunk
 from streams.protocol.command import Command, CommandKind
 from streams.protocol.dialog import (
@@ -61,6 +61,7 @@ __all__ = [
     "EVERYTHING",
     "LONGEST_PERIOD",
     "REFUSALS",
+    "SECRET_BYTES",
     "TRANSITIONS",
     "UNPROVOKED",
     "Ack",
@@ -95,6 +96,7 @@ __all__ = [
     "SendError",
     "Source",
     "State",
+    "StatementIds",
     "Status",
     "Transmit",
     "request_owner",

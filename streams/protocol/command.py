@@ -57,9 +57,9 @@ class Command(NamedTuple):
     also: tuple[uuid.UUID, ...] = ()
     cause: Cause | None = None
 
-    def caused_by(self, cause: Cause) -> Command:
-        """Return the statement with a cause, and with the id derived from that cause."""
-        return self._replace(command_id=cause.id, cause=cause)
+    def caused_by(self, cause: Cause, command_id: uuid.UUID) -> Command:
+        """Return the statement with a cause, and with an id derived from that cause."""
+        return self._replace(command_id=command_id, cause=cause)
 
     def message_id(self, conversation: uuid.UUID) -> uuid.UUID:
         """Return the id of the message that the statement sends on one of its conversations."""

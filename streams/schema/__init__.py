@@ -29,6 +29,7 @@ NAMES = (
     "Request",
     "Seen",
     "Reading",
+    "Secret",
     "CapturedRecord",
 )
 

@@ -19,7 +19,7 @@ from typing import Any
 from streams.schema import load
 from streams.schema.bounded import is_bounded
 from streams.topology import catalog_key, split_key
-from streams.wire import commands, metric, reading, state
+from streams.wire import commands, id_secret, metric, reading, state
 from streams.wire.acknowledgements import ACK, STATUS
 from streams.wire.catalog_objects import CATALOG_OBJECT
 from streams.wire.events import EVENT
@@ -55,6 +55,7 @@ _CODECS: dict[str, Codec] = {
         state.REQUEST,
         state.SEEN,
         reading.READING,
+        id_secret.SECRET,
     )
 }
 """The schemas in the catalog, except its own schema, which could not be read from there."""

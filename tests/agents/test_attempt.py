@@ -14,7 +14,7 @@ from streams.agents.attempt import attempt
 from streams.agents.dialog import Saying
 from streams.client import Conversation, Received
 from streams.client.queues import QueueSettings
-from streams.protocol import DEFAULT, Cause, Header, Journey, Message, Parties, Source
+from streams.protocol import DEFAULT, Cause, Header, Journey, Message, Parties, Source, StatementIds
 from streams.wire.records import LARGEST_BODY, Wire
 
 ID = uuid.UUID(int=1)
@@ -34,7 +34,8 @@ class Tolerant:
 
 def saying() -> Saying:
     source = Source("app", "Orders", ID, 0)
-    return Saying(Cause(source, 0), lambda _: 0, cast(Any, None))
+    ids = StatementIds(bytes(32))
+    return Saying(Cause(source, 0), ids, lambda _: 0, cast(Any, None))
 
 
 def test_a_handler_that_always_fails_at_once_lets_others_have_the_loop() -> None:
@@ -89,7 +90,8 @@ def test_a_statement_that_no_worker_can_read_is_a_rollback(statement: Statement)
         sent.append(record)
 
     def begin() -> Saying:
-        return Saying(Cause(Source("app", "Orders", ID, 0), 0), lambda _: 0, confirm)
+        cause = Cause(Source("app", "Orders", ID, 0), 0)
+        return Saying(cause, StatementIds(bytes(32)), lambda _: 0, confirm)
 
     async def handler(dialog: Dialog, _: Received) -> None:
         await dialog.send(bytearray(b"answer"))

@@ -10,11 +10,12 @@ import pytest
 from streams.agents import Dialog
 from streams.agents.dialog import NotConfirmedError, Saying
 from streams.client import Conversation, StatementError
-from streams.protocol import Cause, Command, CommandKind, Source
+from streams.protocol import SECRET_BYTES, Cause, Command, CommandKind, Source, StatementIds
 from streams.wire.partition import partition_of
 from streams.wire.records import LARGEST_BODY, Wire, read_command
 
 SOURCE = Source("shop", "//shop/OrderService", uuid.UUID(int=7), 0)
+SECRET, ANOTHER = bytes(range(SECRET_BYTES)), bytes(SECRET_BYTES)
 MINE = Conversation("ServerB", "DatabaseB", uuid.UUID(int=1), False)
 
 
@@ -31,8 +32,11 @@ class Taking:
         self.taken.append(read_command(*record, stored_at=0))
 
 
-def dialog(kafka: Taking, offset: int = 5, partitions: int = 1) -> Dialog:
-    saying = Saying(Cause(SOURCE, offset), lambda id: partition_of(id, partitions), kafka)
+def dialog(
+    kafka: Taking, offset: int = 5, partitions: int = 1, *, secret: bytes = SECRET
+) -> Dialog:
+    ids = StatementIds(secret)
+    saying = Saying(Cause(SOURCE, offset), ids, lambda id: partition_of(id, partitions), kafka)
     return Dialog(MINE, saying, "//shop/OrderService", "//shop/OrderContract", confirmed=True)
 
 
@@ -47,11 +51,11 @@ async def handler(mine: Dialog) -> None:
     await mine.end(error=(42, "no"))
 
 
-def said(offset: int = 5, partitions: int = 1) -> list[Command]:
+def said(offset: int = 5, partitions: int = 1, secret: bytes = SECRET) -> list[Command]:
     kafka = Taking()
 
     async def run() -> None:
-        mine = dialog(kafka, offset, partitions)
+        mine = dialog(kafka, offset, partitions, secret=secret)
         await handler(mine)
         assert kafka.taken == [], "nothing counts before it is committed"
         await mine.commit()
@@ -76,7 +80,8 @@ def test_the_same_message_says_the_same() -> None:
 def test_statements_are_numbered_in_their_order() -> None:
     commands = said()
     assert [c.cause for c in commands] == [Cause(SOURCE, 5, n) for n in range(7)]
-    assert [c.command_id for c in commands] == [Cause(SOURCE, 5, n).id for n in range(7)]
+    ids = StatementIds(SECRET)
+    assert [c.command_id for c in commands] == [ids.command(Cause(SOURCE, 5, n)) for n in range(7)]
     kinds = [CommandKind.SEND, CommandKind.BEGIN, CommandKind.SEND, CommandKind.TIMER]
     assert [c.kind for c in commands] == [*kinds, CommandKind.MOVE, *[CommandKind.END] * 2]
 
@@ -85,7 +90,7 @@ def test_a_dialog_that_it_begins_is_related_and_of_its_contract() -> None:
     begin, send = said()[1:3]
     assert (begin.related, begin.contract) == (MINE.id, "//shop/OrderContract")
     assert (begin.from_service, begin.to_service) == ("//shop/OrderService", "//shop/StockService")
-    assert begin.conversation == send.conversation == uuid.uuid5(begin.command_id, "conversation")
+    assert begin.conversation == send.conversation
     assert begin.from_initiator and send.from_initiator and not said()[0].from_initiator
 
 
@@ -94,6 +99,47 @@ def test_a_related_dialog_lives_in_the_same_partition(offset: int) -> None:
     """An endpoint worker knows the conversation groups of its own partition only."""
     begin = said(offset, partitions=12)[1]
     assert partition_of(begin.conversation, 12) == partition_of(MINE.id, 12)
+
+
+def test_no_id_follows_from_facts_that_others_know() -> None:
+    """Otherwise another application could occupy the id of a dialog before it begins."""
+    commands = said()
+    public = {Cause(SOURCE, 5, n).public_id for n in range(7)}
+    computed = {
+        uuid.uuid5(id, "conversation") for id in (*public, *(c.command_id for c in commands))
+    }
+    assert not {c.command_id for c in commands} & public
+    assert commands[1].conversation not in computed
+    assert {c.command_id.version for c in commands} == {commands[1].conversation.version} == {4}
+
+
+def test_another_secret_gives_other_ids() -> None:
+    first, other = said(), said(secret=ANOTHER)
+    assert not {c.command_id for c in first} & {c.command_id for c in other}
+    assert first[1].conversation != other[1].conversation
+
+
+@pytest.mark.parametrize("offset", range(8))
+def test_a_dialog_is_begun_in_the_same_partition_with_any_secret(offset: int) -> None:
+    """There the endpoint worker knows the cause, so that it skips a repeated BEGIN."""
+
+    async def begun(secret: bytes) -> uuid.UUID:
+        return (await dialog(Taking(), offset, 12, secret=secret).begin("S", related=False)).id
+
+    first, other = (asyncio.run(begun(secret)) for secret in (SECRET, ANOTHER))
+    assert first != other
+    before = Cause(SOURCE, offset).public_conversation  # of versions without secrets
+    assert len({partition_of(id, 12) for id in (first, other, before)}) == 1
+
+
+def test_no_text_contains_the_secret() -> None:
+    ids = StatementIds(SECRET)
+    saying = Saying(Cause(SOURCE, 0), ids, lambda _: 0, Taking())
+    for text in (repr(ids), repr(saying), str(vars(dialog(Taking())))):
+        assert repr(SECRET)[2:-1] not in text and SECRET.hex() not in text
+    for wrong in (b"", bytes(31), bytes(33)):
+        with pytest.raises(ValueError, match="must have 32 bytes"):
+            StatementIds(wrong)
 
 
 def test_what_is_not_taken_keeps_back_what_comes_behind_it() -> None:

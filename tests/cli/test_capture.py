@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from streams.capture.manifest import MANIFEST, Gap, read_manifest, total
 from streams.kafka import Cluster, create, headers_of, read_all, topic_id, trim
 from streams.wire import Topics, encode_catalog_object, encode_event
 from streams.wire.evolution import schema_key
+from streams.wire.id_secret import encode_secret, secret_key
 from streams.wire.specs import TopicSpec
 from tests.command import hopline
 from tests.running import DEADLINE, eventually, until_stable
@@ -170,6 +172,24 @@ def test_topics_are_chosen(tmp_path: Path, kafka: str, unique: str) -> None:
     assert code == 3
     assert "does not exist" in err
     assert "apply" in err
+
+
+@pytest.mark.parametrize("prefix", ["", "other."])
+def test_no_secret_is_captured(tmp_path: Path, kafka: str, unique: str, prefix: str) -> None:
+    """Also in another system's topics, and whether it is the last record or not."""
+    cluster, names = Cluster(kafka, Topics(unique)), Topics(f"{unique}{prefix}")
+    topic, other = names.reading("A"), names.cmd("A")
+    create(cluster, [TopicSpec(name, "reading", 1, KEPT) for name in (topic, other)])
+    secret = secret_key(uuid.uuid4(), "orders")
+    producer = cluster.producer()
+    for name, key in ((topic, secret), (topic, b"t/0/g"), (topic, secret), (other, secret)):
+        producer.produce(name, key=key, value=encode_secret(bytes(range(32))))
+    assert producer.flush(60) == 0
+    answer = captured(cluster, tmp_path / "c", "--topic", topic, "--topic", other)
+    assert [(r.topic, r.key) for r in CaptureReader(tmp_path / "c") if r.topic == topic] == [
+        (topic, b"t/0/g")
+    ]
+    assert (answer["records"], answer["complete"]) == (2, True)
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from streams.capture.look import look
 from streams.capture.restate import Restatement
 from streams.cli.text.records import what
 from streams.errors import HoplineError
-from streams.protocol import Command, CommandKind
+from streams.protocol import Command, CommandKind, StatementIds
 from streams.routing import parse_address
 from streams.wire import MalformedError
 from streams.wire.acknowledgements import decode_ack_value, encode_ack
@@ -38,6 +38,7 @@ from streams.wire.frame_headers import (
 )
 from streams.wire.heartbeats import HeartbeatReader, claims_in, decode_presence, period_in
 from streams.wire.hop import Hop, edit_at_once, instant, visit
+from streams.wire.id_secret import decode_secret, secret_key, secret_owner
 from streams.wire.metric import decode_metric
 from streams.wire.place import place_of
 from streams.wire.reading import decode_reading
@@ -139,6 +140,11 @@ def _reading(data: bytes) -> None:
     assert decode_reading(data).when
 
 
+def _secret(data: bytes) -> None:
+    secret_owner(data)
+    StatementIds(decode_secret(data))
+
+
 def _catalog_object(data: bytes) -> None:
     version, body = decode_catalog_object(data)
     encode_catalog_object(version, body)
@@ -220,6 +226,7 @@ def records() -> list[bytes]:
         ("catalog", b"A//instance/A", made["CatalogObject"], []),
         ("metric", b"k", made["Metric"], []),
         ("reading.A", b"t/1/readers", made["Reading"], []),
+        ("reading.A", secret_key(ID, "orders"), made["Secret"], []),
     ]
     return [
         joined([topic.encode(), key or b"", value or b"", *(
@@ -283,6 +290,7 @@ TARGETS: Mapping[str, Target] = {
     "request": Target(_values("Request"), malformed_or(lambda d: decode_request(d, "S"))),
     "seen": Target(_values("Seen"), malformed_or(decode_seen)),
     "reading": Target(_values("Reading"), malformed_or(_reading)),
+    "secret": Target(_values("Secret"), malformed_or(_secret)),
     "metric": Target(_values("Metric"), malformed_or(decode_metric)),
     "names_and_notes": Target(_texts, _small_texts),
     "record": Target(records, _record),

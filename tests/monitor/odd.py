@@ -210,7 +210,7 @@ class Story:
         on, source = self._id(), Source("shop", "billing", uuid.UUID(int=7), 0)
         for offset in (1, 2, 1, 2, 3):
             cause = Cause(source, offset)
-            said = {"id": cause.id, "cause": cause, "body": b"%d" % offset}
+            said = {"id": cause.public_id, "cause": cause, "body": b"%d" % offset}
             command = self._issue(self.initiator, on, CommandKind.SEND, **said)
             if offset != 3:
                 self._queue(self.target, on, command.command_id, offset - 1, b"%d" % offset, True)

@@ -2092,4 +2092,40 @@ MUTANTS = (
         "removed",
         "monitor/test_lifecycle.py::test_a_removed_copy_without_a_side_or_a_number_has_no_row",
     ),
+    # --- ids of statements
+    KafkaMutant(
+        "let the newest secret of an application count",
+        "client/id_secret.py",
+        "next(iter(found.values()), None)",
+        "next(reversed(found.values()), None)",
+        "client/test_id_secret.py::test_a_process_that_starts_meanwhile_gets_the_same_secret",
+    ),
+    KafkaMutant(
+        "read secrets only up to an open transaction",
+        "client/id_secret.py",
+        "application, to_high=True)",
+        "application, to_high=False)",
+        "client/test_id_secret.py::test_what_an_open_transaction_hides_is_waited_for",
+    ),
+    KafkaMutant(
+        "let the secret choose the partition of a dialog",
+        "agents/dialog.py",
+        "self.place_of(self.cause.public_conversation if related is None else related)",
+        "self.place_of(self.ids.conversation(self.cause) if related is None else related)",
+        "agents/test_ids.py::test_with_another_secret_no_statement_takes_effect_again",
+    ),
+    KafkaMutant(
+        "derive the id of a dialog from the id of its BEGIN",
+        "protocol/cause.py",
+        "        made = self._conversations.copy()\n",
+        '        return uuid.uuid5(self.command(cause), "conversation")\n',
+        "agents/test_dialog.py::test_no_id_follows_from_facts_that_others_know",
+    ),
+    KafkaMutant(
+        "capture the secrets of agents",
+        "capture/recorder.py",
+        "without_secrets(spans.read(), recording.topics)",
+        "spans.read()",
+        "cli/test_capture.py::test_no_secret_is_captured",
+    ),
 )

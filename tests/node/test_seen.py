@@ -26,7 +26,13 @@ def apply_statement(net: Net, offset: int, n: int, body: bytes = b"x", **said: o
     """Say something on D1 because of a record; ``body`` is that of a SEND."""
     cause = Cause(said.pop("source", SOURCE), offset, n)  # type: ignore[arg-type]
     command = Command(
-        D1, cause.id, CommandKind.SEND, "DatabaseA", issued_at=net.now, body=body, cause=cause
+        D1,
+        cause.public_id,
+        CommandKind.SEND,
+        "DatabaseA",
+        issued_at=net.now,
+        body=body,
+        cause=cause,
     )
     command = command._replace(**said)  # type: ignore[arg-type]
     net["ServerA"].cmd.append(*command_record(command), net.now)

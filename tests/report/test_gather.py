@@ -112,10 +112,10 @@ def test_a_dialog_timer_was_sent_by_nobody() -> None:
 def test_a_repeated_statement_counts_once() -> None:
     """By its cause: an application that crashed repeats it, under the same id."""
     log, cause = Log(), Cause(SOURCE, 4)
-    first = log.issue(SEND, body=b"x", id=cause.id, cause=cause)
-    log.issue(SEND, body=b"x", id=cause.id, cause=cause)
+    first = log.issue(SEND, body=b"x", id=cause.public_id, cause=cause)
+    log.issue(SEND, body=b"x", id=cause.public_id, cause=cause)
     log.deliver(first, 0)
-    log.deliver(log.issue(SEND, body=b"y", cause=cause.following, id=cause.following.id), 1)
+    log.deliver(log.issue(SEND, body=b"y", cause=cause.following, id=cause.following.public_id), 1)
     assert log.account().ledger.outcomes == {Fate.DELIVERED: 2}
 
 
@@ -138,9 +138,9 @@ def test_a_statement_that_the_worker_rejects_for_its_size_does_not_count() -> No
     log.deliver(log.issue(SEND, body=b"x"), 0)
     long = dict.fromkeys(("error_text", "to_broker", "from_service"), "x" * 30_000)
     cause = Cause(SOURCE, 9)
-    log.issue(SEND, body=b"x" * LARGEST_BODY, id=cause.id, cause=cause, **long)
+    log.issue(SEND, body=b"x" * LARGEST_BODY, id=cause.public_id, cause=cause, **long)
     earlier = Cause(SOURCE, 8)  # not a repetition, because the worker never saw the other
-    log.deliver(log.issue(SEND, body=b"y", id=earlier.id, cause=earlier), 1)
+    log.deliver(log.issue(SEND, body=b"y", id=earlier.public_id, cause=earlier), 1)
     assert log.account().ledger.outcomes == {Fate.DELIVERED: 2}
 
 
@@ -221,7 +221,7 @@ def test_statements_of_an_earlier_time_may_be_read_later() -> None:
     log = Log()
     causes = [Cause(SOURCE, n) for n in range(3)]
     for n, cause in enumerate(causes):
-        log.deliver(log.issue(SEND, body=b"%d" % n, id=cause.id, cause=cause), n)
+        log.deliver(log.issue(SEND, body=b"%d" % n, id=cause.public_id, cause=cause), n)
     log.records.reverse()
     assert log.account().ledger.outcomes == {Fate.DELIVERED: 3}
 

@@ -40,6 +40,7 @@ from streams.protocol import (
 from streams.schema import load
 from streams.wire import commands
 from streams.wire import state as s
+from streams.wire.id_secret import encode_secret
 from streams.wire.metric import encode_metric
 from streams.wire.reading import Reading, reading_record
 from streams.wire.single_object import Codec, prefix_of
@@ -95,6 +96,7 @@ def examples() -> dict[str, bytes]:
         "Request": s.encode_request(Request("S", 2, 3, ID, 4)),
         "Seen": s.encode_seen(Seen((SeenStatement(69, 1, -5, 8429), SeenStatement(70, 2, 9, 0)))),
         "Reading": reading_record(Reading("readers", "ssb.queue.I.D.Q", ID, 1, 70, 3))[1],
+        "Secret": encode_secret(bytes(range(32))),
     }
 
 

@@ -33,6 +33,7 @@ from streams.wire.acknowledgements import encode_status
 from streams.wire.catalog_objects import encode_catalog_object
 from streams.wire.commands import ResultRecord
 from streams.wire.describe import RawRecord, describe
+from streams.wire.id_secret import encode_secret, secret_key
 from streams.wire.metric import encode_metric
 from streams.wire.place import TopicPlace, place_of
 from streams.wire.plain import body_of
@@ -263,6 +264,20 @@ def test_a_record_of_a_reader_says_what_it_has_received() -> None:
     assert (found["kind"], found["instance"]) == ("reading", "S")
     assert what(found) == "group billing has received everything before 70 of t.queue.S.D.Q/2"
     assert describe(record(TOPICS.reading("S"), b"?", key=key), TOPICS)["malformed"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [encode_secret(bytes(range(32))), b"of another version", None],
+    ids=["current", "other", "removed"],
+)
+def test_a_record_of_a_secret_says_only_whose_it_is(value: bytes | None) -> None:
+    key = secret_key(DIALOG, "billing")
+    found = describe(record(TOPICS.reading("S"), value, key=key), TOPICS)
+    assert found["secret"] == {"application": "billing"}
+    assert what(found) == "secret of the agents of billing"
+    assert not {"body", "reading", "malformed"} & set(found)
+    assert "0001020304" not in str(found) and "another version" not in str(found)
 
 
 def test_state_records_say_what_they_are_about() -> None:

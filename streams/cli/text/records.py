@@ -187,7 +187,9 @@ def _metric(record: Description) -> str:
 
 
 def _reading(record: Description) -> str:
-    reading = record.get("reading")
+    reading, secret = record.get("reading"), record.get("secret")
+    if secret is not None:
+        return f"secret of the agents of {secret['application']}"
     if reading is None:
         return "no group"
     where = f"{reading['topic']}/{reading['partition']}"

@@ -12,7 +12,9 @@ from streams.wire.describe.builder import Description, DescriptionBuilder
 from streams.wire.dialog_records import EventRecord
 from streams.wire.evolution import ADMITS, ANNOUNCED, read_admission, read_announcement
 from streams.wire.heartbeats import decode_presence
+from streams.wire.id_secret import secret_owner
 from streams.wire.metric import decode_metric
+from streams.wire.plain import text_of_bytes
 from streams.wire.reading import decode_reading
 from streams.wire.records import conversation_of
 from streams.wire.single_object import MalformedError
@@ -74,9 +76,11 @@ def describe_metric(found: DescriptionBuilder) -> None:
 
 
 def describe_reading(found: DescriptionBuilder) -> None:
-    """Describe a consumer group's position in a queue."""
-    value = found.kept_value()
-    if value is not None:
+    """Describe a consumer group's position in a queue; of a secret, describe only the owner."""
+    value, owner = found.kept_value(), secret_owner(found.record.key)
+    if owner is not None:
+        found.out["secret"] = {"application": text_of_bytes(owner)}
+    elif value is not None:
         found.take("reading", lambda: decode_reading(value))
 
 
