@@ -116,7 +116,8 @@ docs: setup
 	@echo "build/site/index.html"
 
 # With the oldest supported Python, so that what only old versions need is in the lock. Hashes are
-# those of all files of a version, so that the lock holds for every platform.
+# those of all files of a version, so that the lock holds for every platform. pip-compile loses the
+# markers of extras, and Python 3.14 has no backports.zstd.
 # Jars are locked likewise, by requirements/lock_jars.py: streams/embedded/*.lock, bench/mirror.lock.
 lock:
 	rm -rf build/lock
@@ -125,6 +126,8 @@ lock:
 	build/lock/bin/pip-compile --quiet --upgrade --all-extras --strip-extras --allow-unsafe --generate-hashes \
 	  --no-header --no-emit-options --no-emit-index-url --no-emit-trusted-host \
 	  --no-emit-find-links --annotation-style=line --output-file requirements/lock.txt pyproject.toml
+	sed -i.bak -E 's/^(backports-zstd==[^ ]+) /\1 ; python_version < "3.14" /' requirements/lock.txt
+	rm requirements/lock.txt.bak
 	$(BIN)/python requirements/lock_jars.py
 	$(MAKE) setup
 	$(BIN)/python -m requirements.notices

@@ -37,6 +37,11 @@ def engine_for(
     _prepare_file(address, create, remedy)
     engine = _engine(address, connect_args={"timeout": _BUSY_S})
     _set_up_sqlite(engine)
+
+    @sa.event.listens_for(engine, "do_connect")
+    def connect(dialect: Any, _record: object, words: Any, options: Any) -> sqlite3.Connection:
+        return _probed(dialect.connect(*words, **options))
+
     return engine
 
 
@@ -57,7 +62,7 @@ def reading_engine_for(url: str) -> Engine:
         # A killed writer's unfinished transaction can only be undone with write access ("rw").
         connection = sqlite3.connect(f"file:{quote(str(file))}?mode=rw", uri=True, timeout=_BUSY_S)
         connection.execute("PRAGMA query_only = on")
-        return connection
+        return _probed(connection)
 
     # A pooled connection would continue to read a deleted file.
     engine = _engine(address, creator=connect, poolclass=sa.pool.NullPool)
@@ -114,6 +119,19 @@ def _prepare_file(address: URL, create: bool, remedy: str) -> None:
         make_folder(file.parent)
     elif not file.is_file():
         raise UsageError(f"There is no store {file}.", remedy)
+
+
+def _probed(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """Return a connection whose file can be read as a database, or close it and raise the error.
+
+    If SQLAlchemy's first statement fails, it leaves the new connection open.
+    """
+    try:
+        connection.execute("PRAGMA schema_version")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def _set_up_sqlite(engine: Engine) -> None:

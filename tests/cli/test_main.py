@@ -248,7 +248,7 @@ def test_the_traceback_of_an_unexpected_error_is_printed_on_request() -> None:
     code = (
         "import sys, click, types\n"
         "sys.modules['made_up'] = made = types.ModuleType('made_up')\n"
-        "made.it = click.command('it')(lambda: 1 // 0)\n"
+        "made.it = click.command('it')(lambda: 1 / 0)\n"
         "from streams.cli.group import LazyGroup; from streams.cli.commands import *\n"
         "LazyGroup('hopline', entries={'it': Entry('made_up:it', 'It.')})(['it'])"
     )
@@ -261,9 +261,8 @@ def test_the_traceback_of_an_unexpected_error_is_printed_on_request() -> None:
         ).stderr
 
     assert printed("") == (
-        "hopline: stopped because of an unexpected error: ZeroDivisionError: integer division or "
-        "modulo by zero\n  Set HOPLINE_TRACEBACK=1 to see the traceback, and report the error with "
-        "it.\n"
+        "hopline: stopped because of an unexpected error: ZeroDivisionError: division by zero\n"
+        "  Set HOPLINE_TRACEBACK=1 to see the traceback, and report the error with it.\n"
     )
     assert printed("1").startswith("Traceback (most recent call last):\n")
 

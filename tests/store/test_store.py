@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from sqlite3 import Connection, ProgrammingError
 from typing import Any
 
 import pytest
@@ -192,10 +194,27 @@ def test_a_password_in_the_query_of_an_address_is_not_shown(name: str) -> None:
     assert "s3cret" not in str(missing.value)
 
 
-def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("no database, but long enough to be looked at\n" * 20)
+@pytest.mark.parametrize("read", [Store.open, lambda url: Store.look(url).progress()])
+def test_a_file_that_is_no_database_is_reported_and_closed(
+    tmp_path: Path, read: Callable[[str], object]
+) -> None:
+    path = tmp_path / "text"
+    path.write_text("no database, but long enough to be looked at\n" * 20)
+    before = open_connections()
     with pytest.raises(SurroundingsError, match="not a database"):
-        Store.open(f"sqlite:///{tmp_path}/text")
+        read(f"sqlite:///{path}")
+    assert open_connections() <= before
+
+
+def open_connections() -> set[Connection]:
+    return {each for each in gc.get_objects() if type(each) is Connection and is_open(each)}
+
+
+def is_open(connection: Connection) -> bool:
+    try:
+        return connection.in_transaction is not None
+    except ProgrammingError:
+        return False
 
 
 @pytest.mark.parametrize("kind", MADE)

@@ -15,7 +15,7 @@ def test_the_collector_is_as_before_afterwards() -> None:
     before = gc.get_threshold()
     with pytest.raises(KeyError), collecting_rarely():
         assert gc.isenabled()
-        assert gc.get_threshold()[0] > 100 * before[0]
+        assert gc.get_threshold()[0] >= 100 * before[0]  # 2,000 in Python 3.13 and 3.14
         assert gc.get_freeze_count() > 0
         raise KeyError
     assert gc.get_threshold() == before
