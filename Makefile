@@ -25,7 +25,7 @@
 #              vulnerability services cannot be reached
 # make sbom    a CycloneDX SBOM of each image, in build/sbom
 # make package build wheel and source archive from the last commit, in build/package, check them, and
-#              install the base and every extra into empty environments: PYTHONS="python3.11 python3.13"
+#              install the base and every extra into empty environments: PYTHONS="python3.11 python3.14"
 
 PYTHON ?= python3
 BIN    := .venv/bin
