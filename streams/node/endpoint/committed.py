@@ -208,7 +208,7 @@ class CommittedState:
         else:
             self._waiting.drop(kept)
             self._probes.pop(kept, None)
-        self.flows.note(kept, before, dialog, self._now, hurried=hurried)
+        self.flows.note(kept, before, dialog, hurried=hurried)
         if dialog.held:
             self.gaps[_side_of(key)] = key
         else:
@@ -257,7 +257,7 @@ class CommittedState:
         kept, dialog = self.dialogs.kept(key), self.dialogs.get(key)
         if kept is not None and dialog is not None:
             self._timers.arm(kept, dialog.due_at)
-            self.flows.note(kept, dialog, dialog, self._now, hurried=False)
+            self.flows.note(kept, dialog, dialog, hurried=False)
 
     def take_due(self, now: int, most: int = AT_ONCE) -> list[DialogKey]:
         """Take due dialogs, at most a thousand."""

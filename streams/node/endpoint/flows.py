@@ -165,9 +165,7 @@ class Flows:
         flow.acknowledged_at, flow.stalled = now, False
         self._note_wanting(where, flow)
 
-    def note(
-        self, kept: Kept, before: Dialog | None, dialog: Dialog, now: int, *, hurried: bool
-    ) -> None:
+    def note(self, kept: Kept, before: Dialog | None, dialog: Dialog, *, hurried: bool) -> None:
         """Account for a committed dialog; ``hurried``: it has retried at its turn."""
         where = destination(dialog)
         flow = self.towards(where)
