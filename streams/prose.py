@@ -69,8 +69,13 @@ def clipped(text: str, most: int = 60) -> str:
 
 
 def meant(said: str, known: Iterable[str]) -> str:
-    """Return "Did you mean" with the closest known name, or an empty text if none is close."""
-    near = difflib.get_close_matches(said, list(known), n=1)
+    """Return "Did you mean" with the closest known name, or an empty text if none is close.
+
+    A name that differs only in case is the closest.
+    """
+    names = list(known)
+    folded = [name for name in names if name.casefold() == said.casefold()]
+    near = folded or difflib.get_close_matches(said, names, n=1)
     return f"Did you mean '{near[0]}'?" if near else ""
 
 

@@ -74,3 +74,9 @@ def test_the_output_width_is_the_readers_meanwhile() -> None:
         assert max(map(len, wrapped(text))) == 19
         assert max(map(len, wrapped(text, width=10))) == 9
     assert max(map(len, wrapped(text))) == 99
+
+
+def test_a_name_in_another_case_is_the_closest() -> None:
+    known = ["DatabaseA", "DatabaseB", "TargetService"]
+    assert meant("databaseb", known) == "Did you mean 'DatabaseB'?"
+    assert meant("TARGETSERVICE", known) == "Did you mean 'TargetService'?"

@@ -19,6 +19,8 @@ _VERDICTS = {
     Verdict.DELAY: "delayed: stays in the transmission queue",
     Verdict.DROP: "dropped: the sender keeps the message and retries",
 }
+_LABELS = {"STOPPED": "R8.6"}
+"""Rules that text shows by another name than JSON: "STOPPED  the endpoint is started" misleads."""
 
 
 def explain_text(answer: DecisionAnswer) -> str:
@@ -43,16 +45,21 @@ def _explain_lines(answer: DecisionAnswer) -> Iterator[str]:
         yield f"  by {', '.join(d.routes)}"
     if d.broker is not None:
         yield f"  with broker id {d.broker}"
-    if answer.explanation.alternatives:
+    if len(answer.explanation.alternatives) > 1:
         chosen = "by the conversation's id" if q.conversation else "shown for the first"
         yield f"  of {', '.join(answer.explanation.alternatives)} ({chosen})"
     if len(d.candidates) > 1:
         yield f"  of the databases {', '.join(d.candidates)}"
     yield ""
-    width = max((len(step.rule) for step in answer.explanation.trace), default=0)
+    width = max((len(rule_label(step.rule)) for step in answer.explanation.trace), default=0)
     for step in answer.explanation.trace:
         kept = f" [{', '.join(step.kept)}]" if step.kept else ""
-        yield f"  {step.rule:<{width}}  {step.why}{kept}"
+        yield f"  {rule_label(step.rule):<{width}}  {step.why}{kept}"
+
+
+def rule_label(rule: str) -> str:
+    """Return the name of a rule in text."""
+    return _LABELS.get(rule, rule)
 
 
 def failure_text(ending: Ending, step: Step) -> str:

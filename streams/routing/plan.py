@@ -78,14 +78,8 @@ def explain(
         at = pick_broker(len(alternatives), query.conversation) if query.conversation else 0
         context.broker = alternatives[at]
         matched = balanced[context.broker]
-        why = (
-            "the dialog's hash selects"
-            if query.conversation
-            else "no conversation id is given; shown for"
-        )
-        ids = "broker id" if len(alternatives) == 1 else f"{len(alternatives)} broker ids"
         kept = tuple(r.name for r in matched)
-        trace.append(TraceStep("PICK", kept, f"{why} {context.broker}, of {ids}"))
+        trace.append(TraceStep("PICK", kept, _why_picked(context, len(alternatives))))
     decision = _finish(context, matched, rules)
     if decision is None:
         outside = _from_outside(context)
@@ -93,6 +87,14 @@ def explain(
         found = alternatives or again.alternatives
         return replace(again, alternatives=found, trace=(*trace, *again.trace))
     return Explanation(decision, alternatives, tuple(trace))
+
+
+def _why_picked(context: Context, count: int) -> str:
+    if count == 1:
+        return f"{context.broker} is the only broker id"
+    hashed = context.query.conversation is not None
+    why = "the dialog's hash selects" if hashed else "no conversation id is given; shown for"
+    return f"{why} {context.broker}, of {count} broker ids"
 
 
 def _context(instance: Instance, query: Query, now: float, strict: bool) -> Context:

@@ -40,12 +40,23 @@ class Replication:
         if self.text in (_BY_SIZE, _AS_IT_IS):
             return
         fixed = _FIXED.fullmatch(self.text)
-        if fixed is None or int(fixed[1]) < int(fixed[2]):
+        if fixed is None:
             raise UsageError(
-                f"replication: '{self.text}' must be auto, as-is, or REPLICAS/IN_SYNC, such as "
-                "3/2.",
+                f"replication: '{self.text}' must be auto, as-is, or REPLICAS/IN_SYNC.",
                 "For example 3/2.",
             )
+        count, in_sync = int(fixed[1]), int(fixed[2])
+        if count < in_sync:
+            raise UsageError(
+                f"replication: '{self.text}' requires {in_sync} replicas in sync, but a topic "
+                f"would have only {count}.",
+                "Write REPLICAS/IN_SYNC, such as 3/2; IN_SYNC must not exceed REPLICAS.",
+            )
+
+    @property
+    def depends_on_brokers(self) -> bool:
+        """Return whether the replication is chosen by the number of brokers."""
+        return self.text == _BY_SIZE
 
     def wanted(self, brokers: int) -> Replicas | None:
         """Return the replication of topics on this many brokers; ``None`` for as-is."""

@@ -21,6 +21,7 @@ from streams.analysis import (
     survey_text,
 )
 from streams.errors import UsageError
+from streams.prose import wrapping_at
 from streams.topology import Topology, load
 from tests.topology.build import NOW, SHIPPED, shipped, write
 
@@ -396,6 +397,25 @@ def test_the_tree_shows_instances_routes_and_shares() -> None:
         "delivered to ServerB/DatabaseB (M1 TargetRoute); acknowledged over GatewayA"
     )
     assert lines[-1].startswith("M3  routes name the service and broker ids")
+
+
+def test_a_wrapped_line_of_the_tree_is_indented_by_two_columns() -> None:
+    topology = shipped("combined")
+    place = find_sender(topology, SENDER, "TargetService")
+    paths = find_paths(topology, place, "TargetService", NOW)
+    with wrapping_at(60):
+        lines = path_text(paths).splitlines()
+    assert lines[5:7] == [
+        "│     └─ delivered to ServerB/DatabaseB (M1 TargetRoute);",
+        "│          acknowledged over GatewayA",
+    ]
+    with wrapping_at(30):
+        lines = path_text(paths).splitlines()
+    assert lines[3:6] == [
+        "├─ 25 %  GatewayA (M3",
+        "│  │ TargetRouteA, broker id",
+        "│  │ DatabaseB)",
+    ]
 
 
 def test_too_many_paths_become_an_outline() -> None:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from streams.cli import main
 from streams.kafka import Cluster, read_catalog
 from streams.kafka.catalog import VERSION_KEY
+from streams.prose import wrapping_at
 from streams.resources import topologies_dir
 from streams.wire import Topics, encode_catalog_object
 from tests.command import hopline
@@ -65,7 +66,10 @@ def test_one_broker_is_warned_of_unless_it_is_meant(kafka: str, unique: str) -> 
 
 
 def test_topics_shows_the_replicas_without_kafka() -> None:
-    assert "each with 3 replicas, min.insync.replicas=2" in hopline("topics", "two_brokers")[1]
+    out = hopline("topics", "two_brokers")[1]
+    assert "on three or more brokers, each with 3 replicas, min.insync.replicas=2" in out
+    out = hopline("topics", "two_brokers", "--replication", "3/2")[1]
+    assert "\neach with 3 replicas, min.insync.replicas=2" in out and "brokers," not in out
     replicas = json.loads(hopline("topics", "two_brokers", "--format", "json")[1])["replicas"]
     safe = {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"}
     assert replicas == {"count": 3, "config": safe}
@@ -73,9 +77,17 @@ def test_topics_shows_the_replicas_without_kafka() -> None:
     assert json.loads(out)["replicas"] == {"count": None, "config": {}}
 
 
+def test_the_table_of_topics_fits_80_columns() -> None:
+    with wrapping_at(80):
+        lines = hopline("topics", "hub")[1].splitlines()
+    assert max(map(len, lines)) <= 80
+    column = lines[0].index("retention")
+    assert {line[column:] for line in lines[1:40]} == {"latest", "forever", "7 days", "1 h"}
+
+
 def test_a_number_of_replicas_that_cannot_be_is_wrong_use() -> None:
     code, _, err = hopline("topics", "two_brokers", "--replication", "2/3")
-    assert code == 2 and "'2/3' must be auto, as-is" in err
+    assert code == 2 and "'2/3' requires 3 replicas in sync" in err
 
 
 @pytest.mark.parametrize("command", ["apply", "up"])

@@ -145,11 +145,15 @@ def test_colour_is_for_terminals(folder: Path) -> None:
 
 
 def test_a_page() -> None:
-    """--explain needs no topology and takes any case; an unknown code lists the known."""
+    """--explain needs no topology and takes any case; an unknown code names the page."""
     result = run("--explain", "ta-20")
     assert (result.exit_code, result.stdout[:7]) == (0, "TA-20  ")
     result = run("--explain", "TA-00")
-    assert result.exit_code == 2 and "check has: TA-" in result.stderr
+    assert result.exit_code == 2 and "docs/findings.md" in result.stderr
+    assert "Did you mean" not in run("--explain", "TA-99").stderr
+    assert "Rule: reference 3.4 (docs/conformance.md, The reference)." in (
+        run("--explain", "TA-12").stdout
+    )
 
 
 # --- Suppressions --------------------------------------------------------------------------------

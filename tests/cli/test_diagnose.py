@@ -23,6 +23,8 @@ def test_something_stuck_is_bad_news_in_text_and_json() -> None:
     assert (code, err) == (1, "")
     assert "12 messages, oldest 3 d: The route leads to a database with another broker id" in out
     assert max(map(len, out.splitlines())) <= 100 or any(str(FOLDER) in x for x in out.splitlines())
+    assert out.index("12 messages") < out.index("1 message,") < out.index("24 endpoints, oldest")
+    assert "(The reference)" in out.splitlines()[-1]
     code, out, err = run(FOLDER, "--format", "json")
     answer = json.loads(out)
     assert (code, err, answer["summary"]["stuck"]) == (1, "", 18)

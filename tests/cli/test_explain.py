@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,54 @@ def test_bad_news_are_exit_code_1_with_the_answer() -> None:
     assert code == 1 and "9796" in out
 
 
+def test_an_unknown_service_or_broker_id_is_reported() -> None:
+    """The answer stays the same: a server would decide like this."""
+    has = "hopline: no database of this topology has"
+    code, out, err = run(BALANCED, *AT, "--to", "Nope")
+    assert (code, err) == (
+        1, f"{has} a service 'Nope'. The topology has: InitiatorService and TargetService.\n",
+    )  # fmt: skip
+    assert "9796" in out
+    code, out, err = run(BALANCED, *AT, "--to", "TargetService", "--broker", "databaseb")
+    assert (code, err) == (1, f"{has} the broker id 'databaseb'. Did you mean 'DatabaseB'?\n")
+    err = run(BALANCED, *AT, "--to", "TARGETSERVICE")[2]
+    assert err == f"{has} a service 'TARGETSERVICE'. Did you mean 'TargetService'?\n"
+
+
+def test_many_known_services_are_clipped(tmp_path: Path) -> None:
+    services = ", ".join(f"S{n}" for n in range(10, 20))
+    text = f"instances: {{A: {{databases: {{D: {{services: [{services}]}}}}}}}}"
+    (tmp_path / "topology.yaml").write_text(text)
+    _, _, err = run(str(tmp_path), "--at", "A/D", "--to", "Nope")
+    assert err.endswith("The topology has: S10, S11, S12, S13, S14 and 5 more.\n")
+
+
+def test_a_guid_as_broker_id_is_known_in_any_form(tmp_path: Path) -> None:
+    guid = "ea92d710-999a-5709-8950-e759d940ab0a"
+    text = f"instances: {{A: {{databases: {{D: {{broker_id: {guid}, services: [S]}}}}}}}}"
+    (tmp_path / "topology.yaml").write_text(text)
+    args = (str(tmp_path), "--at", "A/D", "--to", "S")
+    assert run(*args, "--broker", guid.upper())[2] == ""
+    assert guid in run(*args, "--broker", guid.replace("e", "f"))[2]
+
+
+def test_the_only_broker_id_is_not_shown_as_a_choice() -> None:
+    for more in ((), ("--conversation", str(uuid.uuid4()))):
+        _, out, _ = run("two_brokers", *AT, "--to", "TargetService", *more)
+        assert "  PICK  DatabaseB is the only broker id [TargetRoute]\n" in out
+        assert "  of DatabaseB" not in out
+    assert "  of DatabaseB, DatabaseC (shown for" in run(BALANCED, *AT, "--to", "TargetService")[1]
+
+
+def test_the_text_names_the_rule_of_the_endpoint_by_its_number() -> None:
+    """JSON keeps the published name."""
+    args = (BALANCED, *AT, "--to", "TargetService")
+    out = run(*args)[1]
+    assert "  R8.6  the endpoint is started\n" in out and "STOPPED" not in out
+    trace = json.loads(run(*args, "--format", "json")[1])["trace"]
+    assert "STOPPED" in [step["rule"] for step in trace]
+
+
 def test_a_shipped_topology_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name that is no folder here may be that of a shipped topology."""
     monkeypatch.chdir(tmp_path)
@@ -63,7 +112,9 @@ def test_a_shipped_topology_by_its_name(tmp_path: Path, monkeypatch: pytest.Monk
         ((BALANCED, *AT), "--to"),
         ((BALANCED, *AT, "--to", "S", "--conversation", "x"), "not a GUID"),
         (("combinde", *AT, "--to", "S"), "Did you mean 'combined'"),
-        (("no/where", *AT, "--to", "S"), "no topology at no/where"),
+        (("no/where", *AT, "--to", "S"), "no topology at no/where.\n  Give a folder"),
+        (("no/hub", *AT, "--to", "S"), "at no/hub.\n  Did you mean the shipped topology 'hub'?"),
+        (("/no/hub", *AT, "--to", "S"), "at /no/hub.\n  Did you mean the shipped topology 'hub'?"),
     ],
 )
 def test_wrong_use_is_exit_code_2(args: tuple[str, ...], message: str) -> None:

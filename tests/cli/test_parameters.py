@@ -109,6 +109,14 @@ def test_a_broker_id_is_a_text(words: tuple[str, ...]) -> None:
     refused(run(*words, "--broker", ""), "The id must not be empty.")
 
 
+def test_a_lifetime_is_an_integer_of_t_sql() -> None:
+    """The engine refuses 0 and less with 8406, so the help names the valid range only."""
+    words = ("begin", "--at", "A/D", *SERVICES, "--lifetime", str(2**31))
+    refused(run(*words), f"{2**31} is not in the range 1<=x<={2**31 - 1}.")
+    shown = " ".join(run("begin", "--help").stdout.split())
+    assert "Lifetime of the dialog, at least 1. [default: 68 years] --related" in shown
+
+
 @pytest.mark.parametrize(
     "words",
     [("demo", "--speed", "nan"), ("capture", "slice", "--percent", "nan", "no.avro")],

@@ -118,6 +118,7 @@ def test_a_row_leads_to_its_decision_and_the_address_brings_it_back(
     expect(panel).to_contain_text(step.where)
     for rule in step.decisions[0].answer.explanation.trace:
         expect(panel).to_contain_text(rule.why)
+    assert "STOPPED" not in panel.inner_text()
     assert f"step={number}" in seen.page.url
     expect(seen.page.locator(f"#row-{number}")).to_have_attribute("aria-current", "true")
     before = panel.inner_text()

@@ -145,9 +145,10 @@ def test_topics_are_printed_without_kafka() -> None:
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
     assert lines[5].split() == ["x.cmd.ServerA", "1", "delete", "forever"]
-    assert lines[-2:] == [
+    assert lines[-3:] == [
         "22 topics",
-        "each with 3 replicas, min.insync.replicas=2, unclean.leader.election.enable=false",
+        "on three or more brokers, each with 3 replicas, min.insync.replicas=2,",
+        "  unclean.leader.election.enable=false",
     ]
     rows = json.loads(invoke("topics", "two_brokers", "--format", "json").stdout)["topics"]
     [presence] = [row for row in rows if row["kind"] == "presence"]

@@ -163,7 +163,8 @@ def test_merge_keys_and_anchors(tmp_path: Path) -> None:
 ERRORS = [
     ("instances:\n  A: {adress: x}", 2, 7, "Did you mean 'address'?"),
     ("instanzen: {}", 1, 1, "Did you mean 'instances'?"),
-    ("- a", 1, 1, "a mapping"),
+    ("- a", 1, 1, "a mapping of a topology's settings, found a list Write one `NAME: VALUE` per"),
+    ("hello", 1, 1, "found 'hello' Write one `NAME: VALUE` per"),
     ("? [1]\n: {}", 1, 3, "a name among a topology's settings, found a list"),
     ("instances: " + 99 * "a", 1, 12, f"found '{57 * 'a'}...'"),
     ("a: [", None, None, "invalid YAML"),
@@ -173,7 +174,7 @@ ERRORS = [
     ("instances:\n  A: {address: 4022}", 2, 16, "quotes"),
     ("instances:\n  A: {address: LOCAL}", 2, 16, "tcp://host:4022"),
     ("instances:\n  A: {aliases: ['tcp://x']}", 2, 17, "host name"),
-    ("instances:\n  A: {aliases: x}", 2, 16, "a list"),
+    ("instances:\n  A: {aliases: x}", 2, 16, "a list of aliases, found 'x' Write one `- ITEM` per"),
     ("instances:\n  A: {endpoint: {state: start}}", 2, 25, "Did you mean 'started'?"),
     ("instances:\n  A: {endpoint: {forward_size_mb: many}}", 2, 35, "whole number"),
     ("instances:\n  A: {endpoint: {forward_size_mb: 0}}", 2, 35, "from 1"),

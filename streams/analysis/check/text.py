@@ -71,7 +71,8 @@ def _finding_lines(finding: Finding, paint: Paint) -> Iterator[str]:
 def page_text(check: Check, site: str | None = None) -> str:
     """Describe a check as text, with a link to its page in the ``site``."""
     severities = " or ".join(severity.value for severity in check.severities)
-    lines = [f"{check.code}  {check.title}", "", f"Severity: {severities}. Rule: {check.rule}."]
+    rule = f"{check.rule} (docs/conformance.md, The reference)"
+    lines = [f"{check.code}  {check.title}", "", *wrapped(f"Severity: {severities}. Rule: {rule}.")]
     for text in (check.why, check.remedy):
         lines += ["", *wrapped(text)]
     if site is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from streams.analysis.diagnose.endpoints import diagnose_endpoints
 from streams.analysis.diagnose.messages import diagnose_messages
-from streams.analysis.diagnose.report import Diagnoses
+from streams.analysis.diagnose.report import Diagnoses, Diagnosis
 from streams.analysis.estate import Estate
 from streams.errors import UsageError
 from streams.topology import Instance, Topology
@@ -35,10 +35,15 @@ def diagnose(snapshot: Snapshot, now: float, around: Topology | None = None) -> 
     ]
     return Diagnoses(
         snapshot,
-        tuple(sorted(found, key=lambda d: (not d.cause.bad, -d.count, d.cause.code, d.at, d.to))),
+        tuple(sorted(found, key=_order)),
         sum(len(live.messages) for live in snapshot.live.values()),
         sum(len(live.endpoints) for live in snapshot.live.values()),
     )
+
+
+def _order(d: Diagnosis) -> tuple[bool, bool, int, str, str, str]:
+    """Return the place in the report: stuck messages, leaked dialogs, then what is no trouble."""
+    return not d.cause.bad, d.leak, -d.count, d.cause.code, d.at, d.to
 
 
 def _whole(seen: Topology, around: Topology | None) -> Topology:

@@ -60,7 +60,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Diagnoses:
-    """All diagnoses, most severe first.
+    """All diagnoses: stuck messages, leaked dialogs, then rows that are not a problem.
 
     ``messages`` and ``endpoints``: the number of rows that were checked.
     """

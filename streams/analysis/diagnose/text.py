@@ -10,6 +10,7 @@ from streams.prose import counted, wrapped
 
 LISTED = 25
 """Maximum number of diagnoses written in full; a thousand services may have one each."""
+REFERENCE = "The sections of the reference are listed in docs/conformance.md (The reference)."
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -31,6 +32,9 @@ def _lines(all_: Diagnoses) -> Iterator[str]:
         yield ""
         rows = counted(sum(d.count for d in rest), "row")
         yield f"{len(rest):,} more, of {rows}: see --format json."
+    if all_.found:
+        yield ""
+        yield from wrapped(REFERENCE, "", "  ")
     if all_.good:
         yield ""
         yield "Nothing is stuck."

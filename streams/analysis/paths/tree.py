@@ -167,7 +167,7 @@ def _drawn(node: _Node, indent: str) -> Iterator[str]:
         share = f"{percent(child.share)}  " if len(below) > 1 else ""
         further = indent + ("   " if last else "│  ")
         first = f"{indent}{'└─' if last else '├─'} "
-        rest = f"{further}{'│' if child.below else ' '}    "
+        rest = f"{further}{'│' if child.below else ' '} "
         yield from wrapped(share + child.label, first, rest)
         yield from _drawn(child, further)
 

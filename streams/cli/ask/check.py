@@ -16,7 +16,6 @@ from streams.analysis.check import (
     report_sarif,
     report_text,
 )
-from streams.analysis.places import unknown
 from streams.cli.documentation import documentation_url
 from streams.cli.exit_codes import NOT_OK
 from streams.cli.group import version
@@ -24,6 +23,8 @@ from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
 from streams.cli.options.topology import ensure_something, find_folder
 from streams.cli.text.terminal import BAD, CARE, show
+from streams.errors import UsageError
+from streams.prose import clipped
 from streams.topology import SUPPRESSIONS_FILE, Severity, Suppression, load, load_suppressions
 
 _COLOURS = {Severity.ERROR: BAD, Severity.WARNING: CARE, Severity.INFO: "blue"}
@@ -78,8 +79,11 @@ def check(
 def _page(code: str) -> str:
     pages = {row.code: row for row in CHECKS}
     found = pages.get(code.upper())
-    if found is None:
-        raise unknown("finding", code.upper(), pages, "check")
+    if found is None:  # a code with a similar number is about something else: no suggestion
+        raise UsageError(
+            f"There is no finding '{clipped(code.upper())}'.",
+            f"The codes are {min(pages)} to {max(pages)}; docs/findings.md lists all of them.",
+        )
     return page_text(found, documentation_url())
 
 

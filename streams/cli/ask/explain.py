@@ -12,7 +12,12 @@ from streams.analysis import Question, explain_decision, explain_text, find_at
 from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.parameters import BROKER_ID, SERVICE
-from streams.cli.options.topology import TopologyArgument, doubt_service, hash_option
+from streams.cli.options.topology import (
+    TopologyArgument,
+    doubt_broker,
+    doubt_service,
+    hash_option,
+)
 from streams.cli.text.terminal import BAD, CARE, GOOD, show
 from streams.topology import Topology
 
@@ -60,6 +65,7 @@ def explain(
     """
     instance, database = find_at(topology, at)
     doubt_service(topology, service)
+    doubt_broker(topology, broker)
     question = Question(instance, database, service, broker, conversation, outside, from_target)
     answer = explain_decision(topology, question, time.time())
     if format_ == "json":

@@ -13,7 +13,12 @@ from streams.analysis import LIMIT, Paths, find_paths, find_sender, path_mermaid
 from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.parameters import BROKER_ID, SERVICE
-from streams.cli.options.topology import TopologyArgument, doubt_service, hash_option
+from streams.cli.options.topology import (
+    TopologyArgument,
+    doubt_broker,
+    doubt_service,
+    hash_option,
+)
 from streams.cli.text.terminal import ENDINGS, show
 from streams.topology import Topology
 
@@ -72,6 +77,7 @@ def path(
     """
     place = find_sender(topology, sender, to)
     doubt_service(topology, to)
+    doubt_broker(topology, broker)
     paths = find_paths(
         topology, place, to, time.time(), broker=broker, conversation=conversation, limit=limit
     )

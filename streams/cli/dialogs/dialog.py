@@ -27,6 +27,13 @@ from streams.client import Client, Conversation
 _INTEGER = 2**31 - 1
 
 
+def _lifetime(_: click.Context, __: click.Parameter, seconds: int | None) -> int | None:
+    """Return T-SQL's integer: 0 and less are allowed, because the engine refuses them with 8406."""
+    if seconds is not None and not -_INTEGER - 1 <= seconds <= _INTEGER:
+        raise click.BadParameter(f"{seconds} is not in the range 1<=x<={_INTEGER}.")
+    return seconds
+
+
 @dataclass(frozen=True, slots=True)
 class BeginOptions:
     """The options of ``hopline begin``."""
@@ -54,8 +61,9 @@ class BeginOptions:
 @click.option(
     "--lifetime",
     metavar="SECONDS",
-    type=click.IntRange(-_INTEGER - 1, _INTEGER),
-    help="Lifetime of the dialog. [default: 68 years]",
+    type=int,
+    callback=_lifetime,
+    help="Lifetime of the dialog, at least 1. [default: 68 years]",
 )
 @click.option(
     "--related",

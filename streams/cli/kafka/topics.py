@@ -17,7 +17,7 @@ from streams.cli.options.topology import TopologyArgument
 from streams.kafka import Cluster, durable_config, specs_of
 from streams.live.admin.topics import Comparison, compare_topics
 from streams.live.parts import Part, parts_of
-from streams.prose import counted
+from streams.prose import counted, wrapped
 from streams.settings import Replicas, Replication
 from streams.topology import Topology
 from streams.wire import Topics
@@ -83,6 +83,12 @@ class _Found:
         """Return the required replicas; without a cluster, those for three brokers."""
         return self.replication.wanted(self.comparison.brokers if self.comparison else 3)
 
+    @property
+    def condition(self) -> str:
+        """Return the clusters for which the replicas are true, if no cluster was asked."""
+        depends = self.comparison is None and self.replication.depends_on_brokers
+        return "on three or more brokers, " if depends else ""
+
 
 def _needed(part: Part, prefix: str, replication: Replication) -> _Found:
     specs = specs_of(part.topology, Topics(part.stated.prefix or prefix))
@@ -99,24 +105,27 @@ def _lines(each: _Found) -> Iterator[str]:
     if each.name:
         yield f"cluster {each.name}"
     found = each.comparison
-    yield from _difference(each.specs, found) if found else _table(each.specs, each.replicas)
+    yield from _difference(each.specs, found) if found else _table(each)
 
 
-def _table(specs: list[TopicSpec], replicas: Replicas | None) -> Iterator[str]:
+def _table(each: _Found) -> Iterator[str]:
+    specs = each.specs
     width = max(len(spec.name) for spec in specs)
-    yield f"{'topic':<{width}}  partitions  cleanup   retention"
+    wide = max(len(spec.config["cleanup.policy"]) for spec in specs)
+    yield f"{'topic':<{width}} partitions  {'cleanup':<{wide}}  retention"
     for spec in specs:
         policy = spec.config["cleanup.policy"]
-        yield f"{spec.name:<{width}}  {spec.partitions:>10}  {policy:<8}  {_retention(spec)}"
+        yield f"{spec.name:<{width}} {spec.partitions:>10}  {policy:<{wide}}  {_retention(spec)}"
     yield f"{len(specs)} topics"
-    if replicas is not None:
-        config = ", ".join(f"{name}={value}" for name, value in durable_config(replicas).items())
-        yield f"each with {counted(replicas.count, 'replica')}, {config}"
+    if each.replicas is not None:
+        config = ", ".join(f"{k}={value}" for k, value in durable_config(each.replicas).items())
+        count = counted(each.replicas.count, "replica")
+        yield from wrapped(f"{each.condition}each with {count}, {config}", "", "  ")
 
 
 def _retention(spec: TopicSpec) -> str:
     if spec.config["cleanup.policy"] == "compact":
-        return "latest of each key"
+        return "latest"
     ms = int(spec.config["retention.ms"])
     if ms < 0:
         return "forever"

@@ -175,6 +175,12 @@ def _read(path: Path) -> SettingsFile:
         return read_settings(path.read_text(encoding="utf-8"), str(path))
     except UnicodeDecodeError as error:
         raise InputError("The file is not UTF-8.", file=str(path)) from error
+    except OSError as error:
+        raise UsageError(
+            f"{path}: {error.strerror}",
+            f"Give a settings file with --config or HOPLINE_CONFIG, or neither: {DEFAULT_FILE} is "
+            "read if it exists.",
+        ) from error
 
 
 def _note_properties(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:

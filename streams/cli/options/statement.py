@@ -74,7 +74,7 @@ def home_at(cluster: Cluster, at: str, to: str | None = None) -> tuple[str, str]
     topology = live_topology(read_catalog(cluster))
     instance, database = _database_in(topology, at)
     if to is not None:
-        doubt_service(topology, to, always=True)
+        doubt_service(topology, to, live=True)
     return home_of(instance.name, database), database.name
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,9 +13,10 @@ import click
 from streams.analysis.places import unknown
 from streams.cli.text.values import one_line
 from streams.errors import UsageError
-from streams.prose import meant
+from streams.prose import clipped, listed, meant
 from streams.resources import topologies_dir
-from streams.topology import MSDB, Instance, Topology, empty_database, load
+from streams.routing import broker_key
+from streams.topology import MSDB, Database, Instance, Topology, empty_database, load
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,33 +57,67 @@ def ensure_something(topology: Topology) -> Topology:
 def find_folder(text: str) -> Path:
     """Return the folder at a path, or the folder of a shipped topology.
 
-    Raise UsageError, which lists the shipped names, for an unknown plain name.
+    Raise UsageError, which lists the shipped names, for an unknown plain name. A missing path that
+    ends in a shipped name is an error that suggests this name.
     """
     path = Path(text)
-    if path.exists() or path.is_absolute() or len(path.parts) != 1:
+    if path.exists():
         return path
     shipped = {folder.name: folder for folder in topologies_dir().iterdir() if folder.is_dir()}
+    if path.is_absolute() or len(path.parts) != 1:
+        if path.name in shipped:
+            raise UsageError(
+                f"There is no topology at {path}.",
+                f"Did you mean the shipped topology '{path.name}'?",
+            )
+        return path
     if path.name not in shipped:
         raise unknown("folder or shipped topology", text, shipped, "Hopline")
     return shipped[path.name]
 
 
-def doubt_service(topology: Topology, name: str, *, always: bool = False) -> None:
-    """Suggest a similar service on stderr for a name that is in no database or route.
+def doubt_service(topology: Topology, name: str, *, live: bool = False) -> None:
+    """Warn on stderr of a service that is in no database or route.
 
-    ``always``: warn even if no name is similar.
+    ``live``: the topology is the catalog of a cluster, whose services are not listed.
     """
     names = {
         known
-        for instance in topology.instances.values()
-        for database in (*instance.databases.values(), instance.msdb)
+        for database in _databases(topology)
         for known in (*database.services, *(route.service for route in database.routes))
         if known is not None
     }
-    near = "" if name in names else meant(name, sorted(names))
-    if near or (always and name not in names):
-        warning = f"hopline: no database has a service '{name}'. {near}"
-        click.echo(one_line(warning.rstrip()), err=True)
+    if name in names:
+        return
+    has = "no database has a" if live else "no database of this topology has a"
+    known = "" if live else _known(names)
+    _warn(f"{has} service '{name}'. {meant(name, sorted(names)) or known}")
+
+
+def doubt_broker(topology: Topology, broker: str | None) -> None:
+    """Warn on stderr of a broker id that is in no database or route."""
+    databases = list(_databases(topology))
+    ids = {database.broker_id for database in databases}
+    ids |= {r.broker for database in databases for r in database.routes if r.broker is not None}
+    if broker is None or broker_key(broker) in map(broker_key, ids):
+        return
+    names = ids - {instance.msdb.broker_id for instance in topology.instances.values()}
+    near = meant(broker, sorted(names)) or _known(names)
+    _warn(f"no database of this topology has the broker id '{broker}'. {near}")
+
+
+def _databases(topology: Topology) -> Iterator[Database]:
+    for instance in topology.instances.values():
+        yield from (*instance.databases.values(), instance.msdb)
+
+
+def _known(names: Iterable[str]) -> str:
+    shown = listed([clipped(name) for name in sorted(names)])
+    return f"The topology has: {shown or 'none'}."
+
+
+def _warn(text: str) -> None:
+    click.echo(one_line(f"hopline: {text}".rstrip()), err=True)
 
 
 class ConversationId(click.ParamType):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from streams.analysis.explain_text import rule_label
 from streams.errors import text_of
 from streams.live.life import Decided, Life, MessageLife, Step
 from streams.routing import TraceStep, Verdict
@@ -45,7 +46,7 @@ def decision_words(decided: Decided) -> DecisionWords:
         done[0].upper() + done[1:],
         decided.rule if decided.agrees else "",
         decided.answer.table,
-        decided.answer.explanation.trace,
+        tuple(replace(s, rule=rule_label(s.rule)) for s in decided.answer.explanation.trace),
         decided.agrees,
         outcome,
     )

@@ -151,7 +151,7 @@ class Node:
         if self.is_null:
             return {}
         if not isinstance(self.raw, yaml.MappingNode):
-            self.fail(f"a mapping of {what}")
+            self.fail(f"a mapping of {what}", "Write one `NAME: VALUE` per line.")
         try:
             self.loader.flatten_mapping(self.raw)
         except yaml.MarkedYAMLError as error:
@@ -199,7 +199,7 @@ class Node:
         if self.is_null:
             return ()
         if not isinstance(self.raw, yaml.SequenceNode):
-            self.fail(f"a list of {what}")
+            self.fail(f"a list of {what}", "Write one `- ITEM` per line.")
         return tuple(Node(item, self.file, self.loader) for item in self.raw.value)
 
     def text(self, what: str) -> str:
