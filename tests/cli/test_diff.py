@@ -22,16 +22,8 @@ def run(*args: str) -> Result:
 
 
 def test_nothing_changed_is_one_sentence() -> None:
-    result = run("combined", "combined")
+    result = run("combined")
     assert (result.exit_code, result.stdout) == (0, "Nothing changes for the one flow.\n")
-
-
-def test_one_topology_alone_is_refused() -> None:
-    """A script with an empty variable for NEW must not pass its gate."""
-    result = run("combined", "--format", "json")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "nothing to compare OLD with.\n  Give NEW, --without" in result.stderr
-    assert run("combined", "--capture", TRAFFIC).exit_code == 0
 
 
 def test_spark_without_a_capture_is_refused() -> None:
