@@ -26,6 +26,13 @@ def test_nothing_changed_is_one_sentence() -> None:
     assert (result.exit_code, result.stdout) == (0, "Nothing changes for the one flow.\n")
 
 
+def test_a_comparison_with_itself_is_announced() -> None:
+    """A script whose variable for NEW is empty would otherwise pass in silence."""
+    assert "OLD is compared with itself" in run("combined").stderr
+    for others in (("combined",), ("--without", "GatewayA"), ("--capture", TRAFFIC)):
+        assert run("combined", *others).stderr == ""
+
+
 def test_spark_without_a_capture_is_refused() -> None:
     """It would read nothing, and nobody would notice."""
     result = run("combined", "--engine", "spark")

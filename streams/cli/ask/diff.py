@@ -84,6 +84,8 @@ def diff(
     """
     if engine == "spark" and not captures:
         raise UsageError("--engine spark needs a capture.", "Add --capture FILE.")
+    if new is None and not without and not captures:  # perhaps a script's variable is empty
+        click.echo("hopline: OLD is compared with itself. Give NEW, or --without NAME.", err=True)
     now = time.time()
     changed = reduce(remove, without, old if new is None else new)
     tally = _tally(captures, old, changed, now, engine, master) if captures else None
