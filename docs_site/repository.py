@@ -15,6 +15,7 @@ FILES = {
     "SECURITY.md": "security_policy.md",
     "THIRD_PARTY_NOTICES.md": "third_party_notices.md",
     "streams/README.md": "packages.md",
+    "tests/README.md": "tests.md",
 }
 """Files of the repository that are pages, and the path of each in the site."""
 _LANGUAGES = {".avsc": "json", ".json": "json", ".md": "markdown", ".py": "python", ".sql": "sql",
