@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from streams.errors import UsageError
+from streams.prose import clipped
 from streams.xml_reader import read_xml
 
 ALL = "*"
@@ -78,8 +79,10 @@ def _decoded(body: bytes) -> tuple[str, str]:
 def _regex(text: str) -> Callable[[bytes], Masked]:
     try:
         pattern = re.compile(text, re.DOTALL)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise UsageError(f"'{text}' is not a valid regular expression: {error}.", _FORM) from None
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
+        # ValueError: Python converts no number of more than 4,300 digits.
+        why = f"'{clipped(text)}' is not a valid regular expression: {error}."
+        raise UsageError(why, _FORM) from None
 
     def apply(body: bytes) -> Masked:
         text, encoding = _decoded(body)
