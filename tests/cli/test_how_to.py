@@ -97,13 +97,16 @@ def test_a_moved_service_gets_new_dialogs_and_keeps_open_ones(tmp_path: Path) ->
     place = {"broker_id": "DatabaseC", "services": moved, "routes": [back]}
     new["instances"]["ServerC"] = {"databases": {"DatabaseC": place}}
     new["instances"]["ServerA"]["databases"]["DatabaseA"]["routes"] = shown(text, "routes")
-    del new["expect"]
+    new["expect"] = shown(text, "expect")
     folder = saved(tmp_path / "NEW", new)
     asked = ("explain", folder, "--at", "ServerA/DatabaseA", "--to", "TargetService")
     assert "sent to tcp://ServerC:4022\n" in hopline(*asked)[1]
     assert "sent to tcp://ServerB:4022\n" in hopline(*asked, "--broker", "DatabaseB")[1]
     code, out, _ = hopline("check", folder, "--fail-on", "warning")
     assert code == 0 and out.count("TA-24  ") == 2 and out.count("Drop the route") == 2
+    _, out, _ = hopline("diff", "two_brokers", folder)
+    for line in ("MOVES", "reached by open dialogs only: ServerB/DatabaseB", "ServerC/DatabaseC"):
+        assert line in out and line in text
 
 
 def test_an_added_gateway_changes_only_the_path(tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ def main(arguments: list[str]) -> int:
     asked = parser.parse_args(arguments)
     named = [mutant for mutant in MUTANTS if asked.only in mutant.name]
     chosen = [mutant for mutant in named if not asked.rule or mutant.rule in asked.rule]
+    if not chosen:
+        parser.error("no mutant has this text in its name, or breaks this rule")
     if not _pass(chosen, asked.processes):
         return 1
     with ThreadPoolExecutor(asked.processes) as pool:
