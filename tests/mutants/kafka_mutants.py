@@ -2092,4 +2092,32 @@ MUTANTS = (
         "removed",
         "monitor/test_lifecycle.py::test_a_removed_copy_without_a_side_or_a_number_has_no_row",
     ),
+    KafkaMutant(
+        "read queues with the limits of in",
+        "wire/records.py",
+        "value, headers, queued=True)",
+        "value, headers)",
+        "node/test_stage_limits.py::test_applications_can_read_what_an_endpoint_worker_has_acknowledged",
+    ),
+    KafkaMutant(
+        "leave no room for the visit of the endpoint worker",
+        "wire/frame_headers.py",
+        "    most = MOST_VISITS + queued\n",
+        "    most = MOST_VISITS\n",
+        "node/test_stage_limits.py::test_applications_can_read_what_an_endpoint_worker_has_acknowledged",
+    ),
+    KafkaMutant(
+        "leave no room for the name of the endpoint worker",
+        "wire/bounds.py",
+        "LARGEST_QUEUED_HOP = LARGEST_HOP + LARGEST_VISIT\n",
+        "LARGEST_QUEUED_HOP = LARGEST_HOP\n",
+        "node/test_stage_limits.py::test_applications_can_read_what_an_endpoint_worker_has_acknowledged",
+    ),
+    KafkaMutant(
+        "read frames with the limits of queues",
+        "wire/frame_headers.py",
+        "    return LARGEST_QUEUED_HOP if queued else LARGEST_HOP\n",
+        "    return LARGEST_QUEUED_HOP\n",
+        "node/test_stage_limits.py::test_a_journey_in_a_queue_has_room_for_one_visit_more_than_elsewhere",
+    ),
 )
