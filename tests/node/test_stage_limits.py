@@ -16,6 +16,8 @@ from streams.protocol import DEFAULT, Header, Journey, Parties
 from streams.times import LATEST
 from streams.wire import MalformedError, decode_journey
 from streams.wire.bounds import LARGEST_HOP, LARGEST_QUEUED_HOP, MOST_VISITS
+from streams.wire.describe.raw_record import RawRecord
+from streams.wire.dialog_records import QueuedRecord
 from streams.wire.frame_headers import encode_journey
 from streams.wire.hop import visit
 from streams.wire.packing import pack_long
@@ -113,9 +115,10 @@ def test_applications_can_read_what_an_endpoint_worker_has_acknowledged(record: 
     node.inbox.append(*record, net.now)
     node.transact()
     (queued,) = node.queues[TARGET]
-    _, body, headers = queue_record(*queued[2:])
+    group, body, headers = queue_record(*queued[2:])
     read = read_queued(body, headers)
-    assert read.journey == queued.journey
+    shown = QueuedRecord(RawRecord("queue", 0, 0, net.now, group, body, tuple(headers)))
+    assert read.journey == shown.journey == queued.journey
     assert read.journey.path == (*arrived.journey.path, ("ServerB/DatabaseB", net.now))
     assert node.out.entries, "not acknowledged"
     node.forward()
