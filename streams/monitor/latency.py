@@ -7,10 +7,19 @@ from pyspark.sql import functions as F
 
 from streams.monitor.read import event_time, flagged
 from streams.protocol.frames import Flag
-from streams.wire.bounds import MOST_VISITS
+from streams.protocol.limits import Limits
 
 HISTOGRAM_BINS = 2048
 """Maximum number of bins of a window's histogram; with more values, neighbours are merged.
+"""
+
+MOST_VISITS = Limits().hops + 2
+"""Maximum visits of a path with legs: those of all hops, of the sender and of the database."""
+
+LONGEST_PATH = 2_048
+"""Maximum characters of a path, and together with its services of a path with legs.
+
+Each leg is a row with the whole path, so a forged path of 16 kB would take a megabyte.
 """
 
 LEGS = (
@@ -29,9 +38,10 @@ WINDOWS = (
 def legs(envelopes: DataFrame, now: Column) -> DataFrame:
     """Return the legs (LEGS) of envelopes (``read.ENVELOPE``); ``now`` is the batch's time.
 
-    Leg 0 is the whole path. System messages (EndDialog, Error) and messages that never left an
-    instance (created in the queue's own database, one visit) have a leg 0 without ``ms`` and
-    visits.
+    Leg 0 is the whole path. A path that is longer than any path of Hopline (MOST_VISITS,
+    LONGEST_PATH) has only this leg, and long names are clipped. System messages (EndDialog, Error)
+    and messages that never left an instance (created in the queue's own database, one visit) have a
+    leg 0 without ``ms`` and visits.
     """
     system = flagged(Flag.END, Flag.ERROR, Flag.UNSEQUENCED)
     travelled = (F.size("path") > 1) & ~system
@@ -54,22 +64,25 @@ def legs(envelopes: DataFrame, now: Column) -> DataFrame:
         (F.size("way") - 1).alias("hops"),
         F.coalesce(F.size("visits"), F.lit(0)).alias("last_leg"),
     )
-    # Each leg is a row with the whole path, so no legs of a forged path are counted.
-    legs = F.when(F.col("last_leg") <= MOST_VISITS, F.col("last_leg")).otherwise(0)
+    size = F.length("path") + F.length("from_service") + F.length("to_service")
+    usual = (F.col("last_leg") <= MOST_VISITS) & (size <= LONGEST_PATH)
+    legs = F.when(usual, F.col("last_leg")).otherwise(0)
     single = named.select("*", F.explode(F.sequence(F.lit(0), legs)).alias("leg"))
     # Leg 0 is timed from the command to the last visit, but is named after the first and the last
     # visit.
     whole = F.col("leg") == 0
     end = F.when(whole, F.col("last_leg")).otherwise(F.col("leg"))
     start = F.when(whole, 0).otherwise(F.col("leg") - 1)
-    return single.select(
+    named_leg = single.select(
         "*",
         F.coalesce(F.get("visits", F.when(whole, 0).otherwise(start - 1)), F.lit("")).alias(
             "leg_from"
         ),
         F.get("visits", end - 1).alias("leg_to"),
         (F.get("instants", end) - F.get("instants", start)).alias("ms"),
-    ).select(*LEGS)
+    )
+    clipped = ("target", "path", "leg_from", "leg_to")
+    return named_leg.withColumns({name: _clipped(name) for name in clipped}).select(*LEGS)
 
 
 def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
@@ -108,6 +121,11 @@ def _path() -> Column:
     own = F.startswith(_last("visits"), F.concat(F.get(rest, F.size(rest) - 1), F.lit("/")))
     shorter = F.slice("visits", 1, F.size("visits") - 2)
     return F.when(own, F.concat(shorter, F.array(_last("visits")))).otherwise(F.col("visits"))
+
+
+def _clipped(name: str) -> Column:
+    short = F.concat(F.substring(name, 1, LONGEST_PATH), F.lit("..."))
+    return F.when(F.length(name) > LONGEST_PATH, short).otherwise(F.col(name))
 
 
 def _last(array: str) -> Column:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import Row as SparkRow
 
 from streams.errors import HoplineError
+from streams.monitor.collected import collect
 from streams.store import (
     COPY_COLUMNS,
     Cause,
@@ -78,7 +79,7 @@ class Sink(BatchSink):
 
     def rows(self, frame: DataFrame) -> Iterable[Row]:
         """Return the rows of the store for a batch."""
-        return map(self._to_row, frame.collect())
+        return map(self._to_row, collect(frame, self.query))
 
 
 class SplitSink(BatchSink):
@@ -92,7 +93,7 @@ class SplitSink(BatchSink):
 
     def rows(self, frame: DataFrame) -> Iterable[Row]:
         """Return the rows of the store for a batch."""
-        return chain.from_iterable(map(self._to_rows, frame.collect()))
+        return chain.from_iterable(map(self._to_rows, collect(frame, self.query)))
 
 
 def delivery_row(row: SparkRow) -> Row:

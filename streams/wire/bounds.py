@@ -28,6 +28,15 @@ LARGEST_HOP = 16_384
 MOST_VISITS = 64
 """Maximum visits of a copy's journey; 16 hops make 18. A visit takes 3 bytes, or 70 in memory."""
 
+LARGEST_VISIT = 1_024
+"""Maximum size in bytes of one visit: an instance and a database of 128 characters take 780."""
+
+LARGEST_QUEUED_HOP = LARGEST_HOP + LARGEST_VISIT
+"""Maximum size in bytes of a journey in a queue: the endpoint worker has added its visit.
+
+With the same limit as in ``in``, a message could be acknowledged that no reader accepts.
+"""
+
 LARGEST_EVENT = 65_536
 """Maximum size in bytes of an event; ``encode_event`` truncates the texts of a larger one."""
 

@@ -139,6 +139,11 @@ class QueuedRecord(FrameRecord):
     __slots__ = ()
 
     @property
+    def journey(self) -> Journey:
+        """Return the whole path, with the visit of the endpoint worker."""
+        return decode_journey(self.header_bytes(HOP), queued=True)
+
+    @property
     def conversation(self) -> uuid.UUID:
         """Return the dialog's id, from a header."""
         return queued_conversation(self.record.headers)

@@ -11,7 +11,14 @@ from typing import Any
 from streams.errors import Number
 from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.times import LATEST
-from streams.wire.bounds import LARGEST, LARGEST_HOP, LONGEST, MOST_VISITS, SHORT
+from streams.wire.bounds import (
+    LARGEST,
+    LARGEST_HOP,
+    LARGEST_QUEUED_HOP,
+    LONGEST,
+    MOST_VISITS,
+    SHORT,
+)
 from streams.wire.glance import guid, instant, name, number
 from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, MalformedError
@@ -19,7 +26,7 @@ from streams.wire.visits import count_visits, demand_few
 
 ROUTE_CODEC = Codec("Route", longest=LONGEST, largest=LARGEST)
 MESSAGE_CODEC = Codec("Message", longest=LONGEST, largest=LARGEST)
-HOP_CODEC = Codec("Hop", longest=LONGEST, largest=LARGEST_HOP)
+HOP_CODEC = Codec("Hop", longest=LONGEST, largest=LARGEST_QUEUED_HOP)
 
 _FLAGS = tuple(map(Flag, range(16)))
 _NO_FRAGMENT = b"\0\2\0"
@@ -195,22 +202,26 @@ def _encoded_journey(journey: Journey) -> bytes:
 _encoded_short_journey = lru_cache(_JOURNEYS)(_encoded_journey)
 
 
-def decode_journey(raw: bytes | None) -> Journey:
-    """Decode ``sb-hop``; raises MalformedError."""
-    return (_short_journey if raw is not None and len(raw) <= SHORT else _journey)(raw)
+def decode_journey(raw: bytes | None, *, queued: bool = False) -> Journey:
+    """Decode ``sb-hop``; raises MalformedError.
+
+    ``queued``: of a record of a queue, to which the endpoint worker has added a visit. This visit
+    is accepted in addition, because the worker has acknowledged the message.
+    """
+    return (_short_journey if raw is not None and len(raw) <= SHORT else _journey)(raw, queued)
 
 
-def _journey(raw: bytes | None) -> Journey:
-    return (raw is not None and _plain_journey(raw)) or _any_journey(raw)
+def _journey(raw: bytes | None, queued: bool = False) -> Journey:
+    return (raw is not None and _plain_journey(raw, queued)) or _any_journey(raw, queued)
 
 
-def _plain_journey(raw: bytes) -> Journey | None:
+def _plain_journey(raw: bytes, queued: bool = False) -> Journey | None:
     """Return a journey whose numbers and names are as short as usual (see ``hop.py``)."""
-    if not (_PATH < len(raw) <= LARGEST_HOP and raw.startswith(HOP_CODEC.prefix)):
+    if not (_PATH < len(raw) <= _largest(queued) and raw.startswith(HOP_CODEC.prefix)):
         return None
     if (raw[_HOPS] | raw[_ATTEMPT] | raw[_FIRST_HOP]) & 0x81 or raw[_EXPIRES:_ATTEMPT] > _LATEST:
         return None
-    path = _plain_path(raw, _PATH, len(raw) - 1)
+    path = _plain_path(raw, _PATH, len(raw) - 1, MOST_VISITS + queued)
     if path is None or raw[-1]:
         return None
     return Journey(
@@ -223,14 +234,16 @@ def _plain_journey(raw: bytes) -> Journey | None:
     )
 
 
-def _plain_path(raw: bytes, at: int, end: int) -> tuple[tuple[str, int], ...] | None:
+def _plain_path(
+    raw: bytes, at: int, end: int, most: int = MOST_VISITS
+) -> tuple[tuple[str, int], ...] | None:
     """Return the visits in the blocks between two places."""
     path: list[tuple[str, int]] = []
     while at < end:
         if raw[at] & 0x81 or not raw[at]:
             return None
         visits, at = raw[at] >> 1, at + 1
-        if len(path) + visits > MOST_VISITS:
+        if len(path) + visits > most:
             return None
         for _ in range(visits):
             if at >= end:
@@ -244,11 +257,14 @@ def _plain_path(raw: bytes, at: int, end: int) -> tuple[tuple[str, int], ...] | 
     return tuple(path) if at == end else None
 
 
-def _any_journey(raw: bytes | None) -> Journey:
+def _any_journey(raw: bytes | None, queued: bool = False) -> Journey:
+    most = MOST_VISITS + queued
+    if raw is not None and len(raw) > _largest(queued):
+        raise MalformedError(f"Hop: {len(raw):,} bytes, at most {_largest(queued):,}")
     if raw is not None and raw.startswith(HOP_CODEC.prefix):
-        demand_few(count_visits(raw))
+        demand_few(count_visits(raw, most), most)
     record = HOP_CODEC.decode(raw)
-    demand_few(len(record["path"]))  # the header is in another version of the schema
+    demand_few(len(record["path"]), most)  # the header is in another version of the schema
     return Journey(
         record["hops_remaining"],
         int.from_bytes(record["expires_at"], "big"),
@@ -257,6 +273,10 @@ def _any_journey(raw: bytes | None) -> Journey:
         record["first_hop"],
         tuple((visit["instance"], visit["at"]) for visit in record["path"]),
     )
+
+
+def _largest(queued: bool) -> int:
+    return LARGEST_QUEUED_HOP if queued else LARGEST_HOP
 
 
 # The copies of one batch come from a few transactions, and have only a few different journeys.

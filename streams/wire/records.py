@@ -212,14 +212,19 @@ def read_message(
 
 
 def _message(
-    conversation: uuid.UUID, value: bytes | None, headers: Headers | None, appended_at: int = 0
+    conversation: uuid.UUID,
+    value: bytes | None,
+    headers: Headers | None,
+    appended_at: int = 0,
+    *,
+    queued: bool = False,
 ) -> Message:
     found = dict(headers or ()).get  # the last of several headers with one name
     return Message(
         conversation,
         decode_parties(found(ROUTE)),
         decode_header(found(MESSAGE)),
-        decode_journey(found(HOP)),
+        decode_journey(found(HOP), queued=queued),
         value or b"",
         found(ORIGIN) == INSIDE,
         appended_at,
@@ -241,7 +246,7 @@ def priority_of(headers: Sequence[tuple[str, bytes | None]] | None) -> int:
 
 def read_queued(value: bytes | None, headers: Headers | None) -> Message:
     """Read a record of a queue topic; its conversation is in a header."""
-    return _message(queued_conversation(headers), value, headers)
+    return _message(queued_conversation(headers), value, headers, queued=True)
 
 
 def queued_conversation(headers: Sequence[tuple[str, bytes | None]] | None) -> uuid.UUID:

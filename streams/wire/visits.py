@@ -6,25 +6,25 @@ from streams.wire.bounds import MOST_VISITS
 from streams.wire.single_object import PREFIX_LENGTH, MalformedError, read_long
 
 
-def demand_few(visits: int) -> None:
+def demand_few(visits: int, most: int = MOST_VISITS) -> None:
     """Raise MalformedError if a journey has more visits than a copy can make."""
-    if visits > MOST_VISITS:
-        raise MalformedError(f"Hop: {visits:,} visits, at most {MOST_VISITS}")
+    if visits > most:
+        raise MalformedError(f"Hop: {visits:,} visits, at most {most}")
 
 
-def count_visits(raw: bytes) -> int:
-    """Return the number of visits; stop counting above MOST_VISITS.
+def count_visits(raw: bytes, most: int = MOST_VISITS) -> int:
+    """Return the number of visits; stop counting above ``most``.
 
     The layout is the same as in :mod:`streams.wire.hop`, with numbers of any length. Raises
     MalformedError if the header ends too early.
     """
     try:
-        return _count(raw)
+        return _count(raw, most)
     except (IndexError, ValueError):
         raise MalformedError("Hop: the path is not complete") from None
 
 
-def _count(raw: bytes) -> int:
+def _count(raw: bytes, most: int) -> int:
     at, visits = PREFIX_LENGTH, 0
     for instant in (8, 8, 0):  # after hops_remaining, attempt and first_hop
         _, at = read_long(raw, at)
@@ -32,7 +32,7 @@ def _count(raw: bytes) -> int:
     while True:
         count, at = read_long(raw, at)
         visits += abs(count)
-        if not count or visits > MOST_VISITS:
+        if not count or visits > most:
             return visits
         if count < 0:  # the size of the block follows
             _, at = read_long(raw, at)

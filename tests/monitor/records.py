@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streams.kafka import Cluster
 from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.wire import encode_event, encode_header, encode_journey, encode_parties
-from streams.wire.bounds import LARGEST, LARGEST_EVENT, LARGEST_HOP, LONGEST
+from streams.wire.bounds import LARGEST, LARGEST_EVENT, LARGEST_QUEUED_HOP, LONGEST
 from streams.wire.events import EVENT
 from tests.running import until_stable
 
@@ -156,7 +156,7 @@ MALFORMED: dict[str, tuple[str, Headers | None]] = {
     ),
     "a long name on the path": (
         "sb-hop: too large",
-        Delivery(visits=(("ServerA", NOON), ("a" * LARGEST_HOP, NOON))).headers,
+        Delivery(visits=(("ServerA", NOON), ("a" * LARGEST_QUEUED_HOP, NOON))).headers,
     ),
     "enqueued before time": ("sb-message: no time", Delivery(enqueued_at=-(2**63)).headers),
     "delivered after time": (

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as F
 
-from streams.monitor import latency, read
+from streams.monitor import collected, latency, read
 from streams.monitor.sink import delivery_row
 from streams.protocol.frames import Flag
+from streams.protocol.limits import Limits
 from streams.store import LatencyWindow, MalformedWindow
 from tests.monitor.recompute import windows
 from tests.monitor.records import MALFORMED, NOON, Delivery, Stored, frame
@@ -75,6 +77,56 @@ def test_system_messages_and_those_that_never_travelled_are_left_out(spark: Spar
     records = [Stored(d.headers) for d in (local, Delivery(visits=()), *system)]
     assert _computed(spark, records) == []
     assert len(_computed(spark, [Stored(Delivery(flags=Flag.SKIPS).headers)])) == 4
+
+
+def test_a_path_with_more_visits_than_hops_allow_has_only_its_total(spark: SparkSession) -> None:
+    most = Limits().hops + 2
+    for count, legs in ((most, most + 1), (most + 1, 1), (63, 1)):
+        visits = tuple((f"I{n}", NOON + n) for n in range(count))
+        rows = _latencies(_computed(spark, [Stored(Delivery(visits=visits).headers)]))
+        assert len(rows) == legs
+        assert (rows[0].leg, rows[0].max, rows[0].hops) == (0, count - 1, count - 1)
+        assert rows[0].path == ">".join(name for name, _ in visits)
+
+
+def test_a_path_with_long_names_has_only_its_total_and_is_clipped(spark: SparkSession) -> None:
+    """Each leg would be a row with all names."""
+    longest = latency.LONGEST_PATH
+    services = len(Delivery().from_service + Delivery().to_service)
+    name = "x" * (longest - services - len("A>"))
+    short, long, full = (
+        _latencies(_computed(spark, [Stored(delivery.headers)]))
+        for delivery in (
+            Delivery(visits=(("A", NOON), (name, NOON + 3))),
+            Delivery(visits=(("A", NOON), (f"{name}x", NOON + 3))),
+            Delivery(visits=tuple((f"{n}" * 4_000, NOON + n) for n in range(4))),
+        )
+    )
+    assert [(row.leg, row.path) for row in short] == [(leg, f"A>{name}") for leg in range(3)]
+    assert [(row.leg, row.path, row.max) for row in long] == [(0, f"A>{name}x", 3)]
+    (row,) = full
+    first, last = ("0" * longest + "...", "3" * longest + "...")
+    assert (row.path, row.leg_from, row.leg_to, row.target) == (first, first, last, last)
+    assert (row.leg, row.max, row.hops) == (0, 3, 3)
+
+
+def test_of_too_many_rows_of_a_batch_the_rest_is_left_out_and_counted(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Rows with long texts are the first to be left out."""
+    large = "y" * (collected.LARGE + 1)
+    texts = ["a", large, "b", large, large, "c", "d"]
+    batch = spark.createDataFrame([(n, text) for n, text in enumerate(texts)], "n int, text string")
+    batch = batch.coalesce(1)
+    assert len(collected.collect(batch, "deliveries")) == len(texts)
+    assert caplog.messages == []
+    monkeypatch.setattr(collected, "MOST_LARGE", 3)
+    monkeypatch.setattr(collected, "MOST_ROWS", 6)
+    rows = collected.collect(batch, "deliveries")
+    assert [(row["n"], row["text"]) for row in rows] == [(0, "a"), (1, large), (2, "b"), (5, "c")]
+    assert [message.split(",")[0] for message in caplog.messages] == [
+        "deliveries: 3 rows of a batch were left out"
+    ]
 
 
 def test_a_clock_that_is_ahead_opens_no_window_in_the_future(spark: SparkSession) -> None:

@@ -13,7 +13,7 @@ from streams.monitor import read
 from streams.schema import load
 from streams.times import LATEST
 from streams.wire import MalformedError, decode_event, decode_parties, encode_event
-from streams.wire.bounds import LARGEST_EVENT, LARGEST_HOP, LONGEST
+from streams.wire.bounds import LARGEST_EVENT, LARGEST_QUEUED_HOP, LONGEST
 from streams.wire.frame_headers import decode_journey
 from streams.wire.hop import Hop, visit
 from streams.wire.single_object import Codec, prefix_of
@@ -81,16 +81,18 @@ def test_the_longest_names_of_workers_are_read(spark: SparkSession) -> None:
     """Each has the greatest length that a worker reads."""
     names, wide = "a" * LONGEST, "\U0001f600" * (LONGEST // 2)
     delivery = Delivery(from_service=names, to_service=wide)
-    plain = dict(Delivery(visits=(("", NOON),)).headers)["sb-hop"]
-    place = "b" * (LARGEST_HOP - len(plain) - 2)  # the length of the name takes three bytes
-    path = Delivery(from_service="c", visits=((place, NOON),))
+    second = ("c" * 2_000, NOON)
+    plain = dict(Delivery(visits=(("", NOON), second)).headers)["sb-hop"]
+    place = "b" * (LARGEST_QUEUED_HOP - len(plain) - 2)  # the length of the name takes three bytes
+    path = Delivery(from_service="c", visits=((place, NOON), second))
     rows = _envelopes(spark, Stored(delivery.headers), Stored(path.headers))
     assert [row["reason"] for row in rows] == [None, None]
     assert (rows[0]["from_service"], rows[0]["to_service"]) == (names, wide)
     assert rows[1]["path"][0]["instance"] == place
     assert decode_parties(dict(delivery.headers)["sb-route"]).to_service == wide
     raw = dict(path.headers)["sb-hop"]
-    assert (len(raw), decode_journey(raw).path) == (LARGEST_HOP, ((place, NOON),))
+    assert len(raw) == LARGEST_QUEUED_HOP
+    assert decode_journey(raw, queued=True).path == ((place, NOON), second)
 
 
 def test_the_largest_event_of_a_worker_is_read(spark: SparkSession) -> None:

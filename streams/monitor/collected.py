@@ -1,0 +1,54 @@
+"""Collect the rows of a batch for the store, with a limit."""
+
+from __future__ import annotations
+
+import logging
+from functools import reduce
+from operator import add
+
+from pyspark.sql import Column, DataFrame, Observation, Row
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
+
+log = logging.getLogger("hopline.monitor")
+
+MOST_ROWS = 250_000
+"""Maximum number of rows of each of Spark's partitions; a day with 20 paths and legs has 172,800.
+
+All rows of a batch are in the driver's memory. More of them are only made from forged records.
+"""
+
+MOST_LARGE, LARGE = 5_000, 1_024
+"""Maximum number of rows with texts of more than ``LARGE`` characters in a partition."""
+
+_BITS = 33
+"""``monotonically_increasing_id`` numbers the rows of a partition in its lower bits."""
+
+
+def collect(frame: DataFrame, query: str) -> list[Row]:
+    """Return the rows of a batch; log how many were left out because there are too many.
+
+    Every row is computed, because Spark's state is stored when all rows of a partition were read.
+    """
+    numbered = frame.withColumn("_number", F.monotonically_increasing_id() % (1 << _BITS))
+    most = F.when(_text(frame) > LARGE, MOST_LARGE).otherwise(MOST_ROWS)
+    seen = Observation()
+    counted = numbered.observe(seen, F.count(F.lit(1)).alias("rows"))
+    rows = counted.where(F.col("_number") < most).drop("_number").collect()
+    left_out = int(seen.get["rows"]) - len(rows)
+    if left_out:
+        log.warning(
+            "%s: %d rows of a batch were left out, because it has more than %d rows, or more than "
+            "%d rows with long texts.",
+            query,
+            left_out,
+            MOST_ROWS,
+            MOST_LARGE,
+        )
+    return rows
+
+
+def _text(frame: DataFrame) -> Column:
+    """Return the number of characters in the texts of a row."""
+    texts = (field.name for field in frame.schema.fields if isinstance(field.dataType, StringType))
+    return reduce(add, (F.coalesce(F.length(name), F.lit(0)) for name in texts), F.lit(0))
