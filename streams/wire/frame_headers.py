@@ -248,6 +248,8 @@ def _any_journey(raw: bytes | None) -> Journey:
     if raw is not None and raw.startswith(HOP_CODEC.prefix):
         demand_few(count_visits(raw))
     record = HOP_CODEC.decode(raw)
+    if record["attempt"] < 0:
+        raise MalformedError("Hop: the number of the attempt is negative")
     demand_few(len(record["path"]))  # the header is in another version of the schema
     return Journey(
         record["hops_remaining"],
