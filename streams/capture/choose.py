@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from streams.capture.look import Look
 from streams.capture.record import Record
+from streams.wire.bounds import SHORT
 
 _BATCH = 10_000
 Seen = tuple[Record, Look]
@@ -48,13 +49,16 @@ class Choice:
             return not self.conversations and self.percent >= 100
         if self.conversations and conversation not in self.conversations:
             return False
-        return self.percent >= 100 or _share(conversation, self.seed) < self.percent / 100
+        share = _short_share if len(conversation) <= SHORT else _share
+        return self.percent >= 100 or share(conversation, self.seed) < self.percent / 100
 
 
-@lru_cache(65_536)
 def _share(conversation: str, seed: int) -> float:
     digest = hashlib.blake2b(f"{seed}/{conversation}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
+
+
+_short_share = lru_cache(65_536)(_share)
 
 
 def choose(
@@ -126,8 +130,15 @@ class _Dialogs:
         """Return a predicate: whether a record's dialog is stored under a name."""
         question = f"SELECT 1 FROM {name} WHERE id = ?"
 
-        @lru_cache(65_536)
-        def has(conversation: str) -> bool:
+        def find(conversation: str) -> bool:
             return self._database.execute(question, (conversation,)).fetchone() is not None
 
-        return lambda seen: seen.conversation is not None and has(seen.conversation)
+        short_find = lru_cache(65_536)(find)
+
+        def has(seen: Look) -> bool:
+            conversation = seen.conversation
+            if conversation is None:
+                return False
+            return (short_find if len(conversation) <= SHORT else find)(conversation)
+
+        return has

@@ -11,6 +11,7 @@ from streams.capture.record import Record
 from streams.errors import EventKind
 from streams.protocol import Flag
 from streams.wire import MalformedError, Topics
+from streams.wire.bounds import SHORT
 from streams.wire.describe import RawRecord
 from streams.wire.dialog_records import (
     AckRecord,
@@ -23,7 +24,7 @@ from streams.wire.dialog_records import (
     StatementResult,
     dialog_record,
 )
-from streams.wire.place import TopicPlace, place_of
+from streams.wire.place import place_of
 from streams.wire.records import conversation_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -79,7 +80,8 @@ def time_text(at: int) -> str | None:
 
 def look(record: Record, topics: Topics) -> Look:
     """Return the row of a record without raising; undecodable records are ``malformed``."""
-    place = _place(record.topic, topics)
+    topic = record.topic
+    place = (_short_place if len(topic) <= SHORT else place_of)(topic, topics)
     bare = Look(
         record.topic, record.partition, record.offset, record.timestamp,
         None if place is None else place.kind, size=len(record.value or b""),
@@ -116,9 +118,7 @@ def _read(record: DialogRecord | None, bare: Look) -> Look:
     return bare
 
 
-@lru_cache(4096)
-def _place(topic: str, topics: Topics) -> TopicPlace | None:
-    return place_of(topic, topics)
+_short_place = lru_cache(4096)(place_of)
 
 
 def _key(record: KafkaRecord) -> str | None:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from streams.capture.batch import Batch
 from streams.capture.record import Header
+from streams.wire.bounds import SHORT
 from streams.wire.packing import base128, pack_int, pack_long, pack_string
 
 _NULL, _SOME, _END = b"\x00", b"\x02", b"\x00"
@@ -26,16 +27,18 @@ K = TypeVar("K")
 
 
 class _Memory(dict[K, bytes]):
-    """A cache of encoded keys, computed by ``make``."""
+    """A cache of encoded keys, computed by ``make``; long keys are not cached."""
 
     def __init__(self, make: Callable[[K], bytes]) -> None:
         super().__init__()
         self._make = make
 
     def __missing__(self, key: K) -> bytes:
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        self[key] = made = self._make(key)
+        made = self._make(key)
+        if len(made) <= SHORT:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[key] = made
         return made
 
 

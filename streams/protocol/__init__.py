@@ -46,12 +46,14 @@ from streams.protocol.frames import (
 from streams.protocol.heartbeat import LONGEST_PERIOD, Claim
 from streams.protocol.limits import Limits
 from streams.protocol.machine import Machine
+from streams.protocol.names import BROKER_UNITS, NAME_UNITS, is_too_long, name_too_long, units
 from streams.protocol.request import Request
 from streams.protocol.seen import Seen, SeenStatement
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
 __all__ = [
     "ADDRESSES",
+    "BROKER_UNITS",
     "CHUNK",
     "DEFAULT",
     "DEFAULT_PRIORITY",
@@ -60,6 +62,7 @@ __all__ = [
     "ERROR",
     "EVERYTHING",
     "LONGEST_PERIOD",
+    "NAME_UNITS",
     "REFUSALS",
     "SECRET_BYTES",
     "TRANSITIONS",
@@ -99,5 +102,8 @@ __all__ = [
     "StatementIds",
     "Status",
     "Transmit",
+    "is_too_long",
+    "name_too_long",
     "request_owner",
+    "units",
 ]

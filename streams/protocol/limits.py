@@ -54,11 +54,11 @@ class Limits:
 
     def retry_after(self, attempt: int) -> int:
         """Return the time to wait for an acknowledgement of an attempt."""
-        return self.retries[min(attempt, len(self.retries) - 1)]
+        return self.retries[min(max(0, attempt), len(self.retries) - 1)]
 
     def ask_after(self, attempt: int) -> int:
         """Return the time after which a closed target asks whether the initiator is closed."""
-        return min(self.retries[-1] << min(attempt, 30), _DAY)
+        return min(self.retries[-1] << min(max(0, attempt), 30), _DAY)
 
     def fragments(self, size: int) -> int:
         """Return the number of fragments of a body of ``size`` bytes."""

@@ -6,7 +6,7 @@ import uuid
 from functools import lru_cache
 
 from streams.errors import Number
-from streams.protocol.frames import Ack, Status
+from streams.protocol.frames import UNPROVOKED, Ack, Status
 from streams.wire.bounds import LARGEST, LONGEST, SHORT
 from streams.wire.single_object import Codec, MalformedError
 
@@ -52,6 +52,8 @@ def _ack(raw: bytes | None) -> Ack:
     if record["highest_seen"] < record["next_sequence"] - 1:
         text = "Ack: the received range ends before the stored range (28007)"
         raise MalformedError(text, Number.SEEN_BEFORE_STORED)
+    if record["attempt"] < UNPROVOKED:
+        raise MalformedError("Ack: the number of the attempt is negative")
     record["held"] = tuple(
         ((run["first"], run["first_fragment"]), (run["last"], run["last_fragment"]))
         for run in record["held"]

@@ -264,6 +264,8 @@ def _any_journey(raw: bytes | None, queued: bool = False) -> Journey:
     if raw is not None and raw.startswith(HOP_CODEC.prefix):
         demand_few(count_visits(raw, most), most)
     record = HOP_CODEC.decode(raw)
+    if record["attempt"] < 0:
+        raise MalformedError("Hop: the number of the attempt is negative")
     demand_few(len(record["path"]), most)  # the header is in another version of the schema
     return Journey(
         record["hops_remaining"],

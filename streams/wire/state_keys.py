@@ -18,6 +18,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from streams.protocol import DialogKey, Source
+from streams.wire.bounds import SHORT
 from streams.wire.records import key_of
 from streams.wire.single_object import MalformedError
 
@@ -26,9 +27,15 @@ _REQUEST, _SEEN = b"request", b"seen"
 _SIDES = (b"target", b"initiator")
 
 
-@lru_cache(4096)
 def _quoted(name: str) -> bytes:
+    return (_short_quoted if len(name) <= SHORT else _encoded)(name)
+
+
+def _encoded(name: str) -> bytes:
     return quote(name, safe="").encode()
+
+
+_short_quoted = lru_cache(4096)(_encoded)
 
 
 def dialog_key(about: DialogKey) -> bytes:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 MAX_LENGTH = 249
+_SHORT = 1_024
+"""Maximum length in characters of the parts of a cached name; a frame may state longer names."""
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _ESCAPED = re.compile(r"-([0-9a-f]{2})")
 
@@ -38,7 +40,8 @@ class Topics:
 
     def name(self, kind: str, *parts: str) -> str:
         """Return ``<prefix><kind>.<part>...``; a name that is too long ends in a hash instead."""
-        return _name(self.prefix, kind, *parts)
+        is_short = len("".join(parts)) <= _SHORT
+        return (_short_name if is_short else _name)(self.prefix, kind, *parts)
 
     def home(self, kind: str, topic: str) -> str:
         """Return the instance or pair in a topic name of a kind.
@@ -109,7 +112,6 @@ class Topics:
         return self.name("metric")
 
 
-@lru_cache(4096)
 def _name(prefix: str, kind: str, *parts: str) -> str:
     name = prefix + ".".join([kind, *(escape(part) for part in parts)])
     if len(name) <= MAX_LENGTH:
@@ -118,3 +120,6 @@ def _name(prefix: str, kind: str, *parts: str) -> str:
     # the name stays readable.
     digest = hashlib.blake2b(name.encode("ascii"), digest_size=16).hexdigest()
     return f"{name[: MAX_LENGTH - len(digest) - 2]}--{digest}"
+
+
+_short_name = lru_cache(4096)(_name)

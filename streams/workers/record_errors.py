@@ -7,6 +7,10 @@ environment would reject or drop records that can be processed later.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from types import CodeType
+
 from streams.errors import HoplineError, Number
 from streams.kafka import GoneError, KafkaError, KafkaException
 
@@ -21,6 +25,42 @@ REJECTED = {
 
 Any other error that aborts a transaction is not caused by its records, which are read again.
 """
+
+PAUSE = 60.0
+"""Seconds until a failure with the same cause is logged with its traceback again."""
+_Cause = tuple[type[Exception], CodeType | None, int]
+"""An error's class and the innermost line of its traceback, so the program limits their number."""
+
+
+class Tracebacks:
+    """Decide which failures are logged with a traceback, because any record may cause a failure.
+
+    ``clock`` is monotonic, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._logged: dict[_Cause, tuple[float, int]] = {}
+        """For each cause, when it was last logged, and how often it was not logged since."""
+
+    def due(self, error: Exception) -> int | None:
+        """Return how often the cause was not logged; ``None`` if it is not to be logged now."""
+        cause, now = _cause_of(error), self._clock()
+        at, omitted = self._logged.get(cause, (None, 0))
+        if at is not None and now - at < PAUSE:
+            self._logged[cause] = (at, omitted + 1)
+            return None
+        self._logged[cause] = (now, 0)
+        return omitted
+
+
+def _cause_of(error: Exception) -> _Cause:
+    last = error.__traceback__
+    if last is None:
+        return type(error), None, 0
+    while last.tb_next is not None:
+        last = last.tb_next
+    return type(error), last.tb_frame.f_code, last.tb_lineno
 
 
 def is_caused_by_record(error: Exception) -> bool:

@@ -19,6 +19,7 @@ from streams.routing import broker_key
 from streams.times import LATEST
 from streams.wire import (
     MalformedError,
+    Topics,
     decode_event,
     decode_presence,
     encode_event,
@@ -57,6 +58,7 @@ from streams.wire.records import (
 )
 from streams.wire.shift import shifted
 from streams.wire.state import encode_dialog, unpack_dialog
+from streams.wire.state_keys import RequestKey
 from streams.wire.visits import count_visits
 from tests.protocol import build
 
@@ -192,6 +194,15 @@ def test_of_what_is_large_nothing_is_remembered_when_it_is_read() -> None:
             < 200_000
         )  # type: ignore[misc]
     assert remembered(lambda n: broker_key(f"{NAME}{n}")) < 200_000
+
+
+@pytest.mark.long
+def test_of_long_names_in_keys_and_topics_nothing_is_remembered() -> None:
+    """A frame may state a service of any name, for which a route is requested."""
+    topics = Topics()
+    assert remembered(lambda n: RequestKey("A", f"{NAME}{n}").encode()) < 200_000
+    assert remembered(lambda n: topics.queue("A", "B", f"{NAME}{n}")) < 200_000
+    assert topics.queue("A", "B", "Q") is topics.queue("A", "B", "Q")
 
 
 @pytest.mark.long

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import streams.wire as c
 from streams.protocol import (
+    UNPROVOKED,
     Ack,
     Acknowledgement,
     Chunk,
@@ -37,6 +38,7 @@ from streams.wire import MalformedError, UnknownSchemaError, commands, frame_hea
 from streams.wire import records as r
 from streams.wire import state as s
 from streams.wire.familiar import Familiar
+from streams.wire.hop import Hop, limited
 from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, Record, prefix_of
 from streams.wire.state_keys import POSITIONS_KEY, RequestKey, SeenKey, StateKey, decode_key
@@ -403,6 +405,21 @@ def test_header_rules_of_acknowledgements() -> None:
         c.decode_ack_value(c.encode_ack(Ack(3, 1)), ID)
     assert reported.value.number == 28007
     assert c.decode_ack_value(c.encode_ack(Ack(3, 2)), ID) == Ack(3, 2)
+
+
+@pytest.mark.parametrize("attempt", [-1, -5, -(2**31)])
+def test_only_an_acknowledgement_may_have_the_attempt_minus_1(attempt: int) -> None:
+    """No endpoint sends any other negative attempt; -1 is an unprovoked acknowledgement."""
+    raw = c.encode_journey(Journey(16, 1, attempt, 1))
+    for read in (c.decode_journey, Hop, lambda raw: limited(raw, 16, 1)):
+        with pytest.raises(MalformedError, match="attempt is negative"):
+            read(raw)
+    ack = c.encode_ack(Ack(3, 2, attempt))
+    if attempt == UNPROVOKED:
+        assert c.decode_ack_value(ack, ID) == Ack(3, 2, attempt)
+        return
+    with pytest.raises(MalformedError, match="attempt is negative"):
+        c.decode_ack_value(ack, ID)
 
 
 # --- header rules (Corrupted Message) ------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from streams.protocol import (
+    UNPROVOKED,
     Ack,
     Cause,
     Chunk,
@@ -82,7 +83,7 @@ acks = st.builds(
     ),
     longs,
     longs,
-    ints,
+    st.integers(UNPROVOKED, INT - 1),
     ints,
     longs,
     st.booleans(),

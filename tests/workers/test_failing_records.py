@@ -22,7 +22,7 @@ from streams.workers.forwarder.buffered_copies import BufferedCopies
 from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.processor import Lasting, Processor
 from streams.workers.forwarder.remote_producers import RemoteCopy
-from streams.workers.record_errors import is_caused_by_record
+from streams.workers.record_errors import PAUSE, Tracebacks, is_caused_by_record
 from tests.node.test_lane import MS, WORLDS
 from tests.workers.rubbish import header
 
@@ -138,6 +138,53 @@ def test_a_returned_copy_that_fails_costs_only_itself(
     made.take_back()
     assert coordinates(output) == [(161, TOPIC, 0, 3, SENTENCE)]
     assert (len(buffered), output.given_up) == ((1, []) if why is None else (0, [4]))
+
+
+def test_a_failure_is_logged_with_its_traceback_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another cluster may write such a record at any rate; each record is still reported."""
+    made, output, _ = processor(Remote())
+    clock = 100.0
+    monkeypatch.setattr(made._outcomes, "_tracebacks", Tracebacks(lambda: clock))
+    failing(on="handle", monkeypatch=monkeypatch, error=ZeroDivisionError("of course"))
+
+    def logged(*offsets: int) -> list[str]:
+        caplog.clear()
+        made.pass_on([message(BAD, offset) for offset in offsets])
+        assert all(record.exc_info for record in caplog.records)
+        return [record.getMessage() for record in caplog.records]
+
+    first = "GatewayA: ('txq.GatewayA', 0, 1) was not forwarded"
+    assert logged(1, 2, 3) == [first]
+    clock += PAUSE - 1
+    assert logged(4) == []
+    clock += 1
+    again = first.replace("1)", "5)") + "; 3 more records failed in the same way"
+    assert logged(5, 6) == [again]
+    assert [e["offset"] for e in output.events] == [1, 2, 3, 4, 5, 6]
+
+
+def test_each_cause_of_a_failure_is_logged() -> None:
+    """A cause is the class of an error and the line that raised it."""
+
+    def fail(error: Exception, *, elsewhere: bool) -> None:
+        if elsewhere:
+            raise error
+        raise error
+
+    def raised(error: Exception, *, elsewhere: bool = False) -> Exception:
+        with pytest.raises(type(error)) as caught:
+            fail(error, elsewhere=elsewhere)
+        return caught.value
+
+    tracebacks = Tracebacks(lambda: 0.0)
+    assert tracebacks.due(raised(ValueError("a"))) == 0
+    assert tracebacks.due(raised(ValueError("b"))) is None
+    assert tracebacks.due(raised(KeyError("a"))) == 0
+    assert tracebacks.due(raised(ValueError("a"), elsewhere=True)) == 0
+    assert tracebacks.due(ValueError("never raised")) == 0
+    assert tracebacks.due(ValueError("never raised")) is None
 
 
 def kafka(code: int, *, fatal: bool = False) -> KafkaException:

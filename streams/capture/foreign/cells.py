@@ -13,6 +13,7 @@ from typing import Any
 from streams.times import LATEST
 from streams.topology.snapshot.cells import read_cell
 from streams.topology.snapshot.views import CellType
+from streams.wire.bounds import SHORT
 
 _HEX = re.compile(r"0x((?:[0-9a-fA-F]{2})*)")
 _NUMBER = re.compile(r"\s*(-?\d+)")
@@ -94,7 +95,8 @@ def instant(raw: Any, utc_offset: int = 0) -> int | None:
     ``None`` for invalid times, and for times before 1970 or after 9999.
     """
     if isinstance(raw, str):
-        at = _text_instant(raw.strip(), utc_offset)
+        text = raw.strip()
+        at = (_short_instant if len(text) <= SHORT else _text_instant)(text, utc_offset)
     elif isinstance(raw, datetime):
         at = _moment(raw, utc_offset)
     elif isinstance(raw, date):
@@ -106,7 +108,6 @@ def instant(raw: Any, utc_offset: int = 0) -> int | None:
     return at if at is not None and 0 <= at <= LATEST else None
 
 
-@lru_cache(4096)
 def _text_instant(text: str, utc_offset: int) -> int | None:
     try:
         return _moment(datetime.fromisoformat(text), utc_offset)
@@ -121,6 +122,9 @@ def _text_instant(text: str, utc_offset: int) -> int | None:
     except ValueError:
         return None
     return None if seconds is None else round(seconds * 1000) - utc_offset * 60_000
+
+
+_short_instant = lru_cache(4096)(_text_instant)
 
 
 def _moment(moment: datetime, utc_offset: int) -> int | None:

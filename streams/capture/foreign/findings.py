@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from streams.protocol import Flag
 from streams.protocol.command import CommandKind
+from streams.wire.bounds import SHORT
 
 _KINDS, _OTHER = 200, "something else"
 """Maximum number of reported kinds, because a file may be full of unknown names."""
@@ -167,12 +168,15 @@ def _left_out(kinds: Mapping[str, Left]) -> list[dict[str, Any]]:
     return [{"kind": k, "count": one.count, "first": one.first} for k, one in kinds.items()]
 
 
-@lru_cache(65_536)
 def conversation_named(name: str) -> uuid.UUID:
     """Return a conversation's id: the text if it is a GUID, or else an id derived from the text.
 
     The same name means the same conversation in every import and in `hopline inspect`.
     """
+    return (_short_named if len(name) <= SHORT else _named)(name)
+
+
+def _named(name: str) -> uuid.UUID:
     text = name.strip()
     if len(text) >= 32:
         try:
@@ -180,3 +184,6 @@ def conversation_named(name: str) -> uuid.UUID:
         except ValueError:
             pass
     return uuid.uuid5(_NAMES, name.encode("utf-8", "replace").decode())
+
+
+_short_named = lru_cache(65_536)(_named)

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from streams.errors import ConversationEvent, EventKind, Number
-from streams.node.endpoint.commands import BROKER_UNITS, NAME_UNITS, Opening, new_endpoint, units
+from streams.node.endpoint.commands import Opening, new_endpoint
 from streams.node.endpoint.effects_to_records import send_ack, send_error
 from streams.node.endpoint.overlay import Overlay
 from streams.node.mirroring.owners import receiving_database
-from streams.protocol import ADDRESSES, Ack, Flag, Machine, Message, Parties, State
+from streams.protocol import (
+    ADDRESSES,
+    BROKER_UNITS,
+    NAME_UNITS,
+    Ack,
+    Flag,
+    Machine,
+    Message,
+    Parties,
+    State,
+    is_too_long,
+)
 
 _FROM_SERVICE = Number.FROM_SERVICE_MISSING, Number.FROM_SERVICE_TOO_LONG
 _FROM_BROKER = Number.FROM_BROKER_MISSING, Number.FROM_BROKER_TOO_LONG
@@ -59,7 +70,7 @@ def _broken(parties: Parties) -> Number | None:
     ):
         if not text:
             return missing
-        if len(text) > longest // 2 and units(text) > longest:
+        if is_too_long(text, longest):
             return too_long
     return None
 

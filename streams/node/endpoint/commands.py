@@ -10,12 +10,10 @@ from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.outgoing import error_body
 from streams.node.endpoint.overlay import Overlay
 from streams.node.endpoint.validation import is_valid
-from streams.protocol import DEFAULT, Command, Dialog, State
+from streams.protocol import BROKER_UNITS, DEFAULT, NAME_UNITS, Command, Dialog, State, units
 from streams.routing import SYSTEM_SERVICE
 
 CURRENT_DATABASE = "current database"
-NAME_UNITS, BROKER_UNITS = 256, 128
-"""The longest service or contract name and broker id, in UTF-16 units (1.2)."""
 
 
 def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
@@ -152,8 +150,3 @@ def new_endpoint(endpoint: CommittedState, opening: Opening, now: int) -> Dialog
         priority=priority,
         error_epoch=endpoint.error_epoch(database),
     )
-
-
-def units(name: str) -> int:
-    """Return the length of a name in UTF-16 units, as SQL Server counts it."""
-    return len(name.encode("utf-16-le", "surrogatepass")) // 2

@@ -14,7 +14,17 @@ from dataclasses import dataclass, field
 
 from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.route_requests import BeginNotice, Configuration, Requests, TryAgain
-from streams.protocol import Command, CommandKind, Machine, Request, State, Status
+from streams.protocol import (
+    BROKER_UNITS,
+    NAME_UNITS,
+    Command,
+    CommandKind,
+    Machine,
+    Request,
+    State,
+    Status,
+    is_too_long,
+)
 from streams.routing import SYSTEM_SERVICE
 
 
@@ -43,10 +53,19 @@ class Notices:
         }
 
     def ask(self, wanted: Status) -> None:
-        """Request a route as the forwarder's status demands, unless a request is open."""
+        """Request a route as the forwarder's status demands, unless a request is open.
+
+        Names that are too long for any service or broker id are ignored, because they would be
+        kept.
+        """
+        service, broker = wanted.service, wanted.broker
+        if service is None or is_too_long(service, NAME_UNITS):
+            return
+        if broker is not None and is_too_long(broker, BROKER_UNITS):
+            return
         kept = self._of(wanted.database)
-        if kept is not None and wanted.service is not None:
-            begun = kept.ask(wanted.service, wanted.broker, self.now)
+        if kept is not None:
+            begun = kept.ask(service, broker, self.now)
             if begun is not None:
                 self.said += _commands(begun, wanted.database, self.now)
 

@@ -27,7 +27,13 @@ NOTICE = PREFIX + "BrokerConfigurationNotice"
 MISSING_ROUTE = NOTICE + "/MissingRoute"
 MOST_ENDED = 10_000
 """Maximum number of a database's ended requests in a partition, because applications choose the
-names of services. An open request is limited like any other dialog."""
+names of services."""
+OPEN_BYTES = 64 << 20
+"""Maximum size in bytes of a database's open requests in a partition. While there are more, no
+request begins. A message without a route then waits until the configuration service has answered.
+"""
+REQUEST_BYTES = 4_096
+"""The counted overhead of an open request, which is also a dialog, besides its service's name."""
 _FORGOTTEN_AT_ONCE = 1_000
 """Maximum number of requests that a transaction may remove; each removal takes a record."""
 
@@ -69,6 +75,8 @@ class Requests:
         self._by_service: dict[str, Request] = {}
         self._open: dict[uuid.UUID, str] = {}
         self._ended: dict[str, None] = {}
+        self.open_bytes = 0
+        """The counted size of the open requests."""
         for request in requests:
             self.put(request)
 
@@ -93,6 +101,7 @@ class Requests:
         self._ended.pop(service, None)
         if before is not None and before.conversation is not None:
             del self._open[before.conversation]
+            self.open_bytes -= _size(service)
 
     def put(self, request: Request) -> None:
         """Store a request in place of the previous one for its service."""
@@ -100,6 +109,7 @@ class Requests:
         self._by_service[request.service] = request
         if request.conversation is not None:
             self._open[request.conversation] = request.service
+            self.open_bytes += _size(request.service)
         else:
             self._ended[request.service] = None
 
@@ -113,6 +123,10 @@ class Requests:
         for service in islice(self._ended, max(0, count)):
             if self._by_service[service].again_at <= now:
                 yield service
+
+
+def _size(service: str) -> int:
+    return REQUEST_BYTES + 4 * len(service)
 
 
 @dataclass(slots=True)
@@ -130,7 +144,12 @@ class Configuration:
     changed: Requests = field(default_factory=Requests)
 
     def ask(self, service: str, broker: str | None, now: int) -> BeginNotice | None:
-        """Request a route for a waiting conversation (9770), unless a request is open."""
+        """Request a route for a waiting conversation (9770), unless a request is open.
+
+        No request begins while the open requests take :data:`OPEN_BYTES`.
+        """
+        if self.committed.open_bytes + self.changed.open_bytes >= OPEN_BYTES:
+            return None
         known = self._known(service) or Request(service)
         body = missing_route(service, broker)
         if known.conversation is not None or now < known.again_at or body is None:

@@ -68,8 +68,8 @@ class Forwarder:
     def handle(self, record: Record, now: int) -> Outcome:
         """Decide on one record; raise the codec's MalformedError if its envelope is invalid."""
         cached = self._plan(record, now)
-        if cached.forged:
-            return self.reject(record, Number.SENDER_NOT_PERMITTED, now)
+        if cached.refused is not None:
+            return self.reject(record, cached.refused, now)
         prepared = cached.only or self._cache.prepared_for(cached, record)
         hop = self._codec.hop(record.hop)
         verdict = prepared.decision.verdict
@@ -101,7 +101,7 @@ class Forwarder:
         raises MalformedError.
         """
         cached = self._plan(record, now)
-        if cached.forged or cached.only is None:
+        if cached.only is None:
             return None
         prepared, inside = cached.only, record.origin is Origin.INSIDE
         verdict, looped = prepared.decision.verdict, prepared.decision.looped_back

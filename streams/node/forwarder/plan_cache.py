@@ -2,17 +2,19 @@
 
 The cache key is (source, raw bytes of ``sb-route``), so only new routes are decoded. The source is
 the origin, or the other cluster that wrote the record. Another cluster's records must name an
-allowed sender, which is checked once per plan.
+allowed sender, and no name may be longer than any name of its kind (1.2). Both are checked once per
+plan.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from streams.errors import Number
 from streams.node.catalog_view import CatalogView
 from streams.node.forwarder.outcome import Record
 from streams.node.forwarder.ports import EnvelopeCodec
-from streams.protocol import Parties
+from streams.protocol import Parties, name_too_long
 from streams.routing import Address, Decision, Origin, Plan, Query, plan
 
 CACHE_BYTES = 64 << 20
@@ -20,7 +22,7 @@ CACHE_BYTES = 64 << 20
 PLAN_BYTES = 3_072
 """The overhead of a plan in bytes, besides the bytes of its route, which count twice."""
 DECISION_BYTES = 512
-"""Bytes per additional prepared decision of a plan; a balanced service has one per broker id."""
+"""Bytes per additional decision of a plan; a balanced service has one per broker id."""
 _Key = tuple[Origin | str, bytes]
 """A record's source (:attr:`Record.source`), and its ``sb-route``."""
 
@@ -43,17 +45,19 @@ class CachedPlan:
     """A plan with its prepared decisions; ``only`` is set if all dialogs have the same decision.
 
     The plan is valid from ``since`` until just before ``until``. If a clock is set back, an expired
-    route exists again, as it would for a restarted forwarder (5.1-4). ``forged``: another cluster
-    wrote the record with a sender that is not allowed.
+    route exists again, as it would for a restarted forwarder (5.1-4). ``refused`` is the error
+    number if no record with these names is forwarded; ``only`` is then not set. ``size`` is the
+    counted size in bytes while the plan is cached.
     """
 
     since: int
     until: float
     plan: Plan
     parties: Parties
-    forged: bool = False
+    refused: Number | None = None
     only: Prepared | None = None
     prepared: dict[Decision, Prepared] = field(default_factory=dict)
+    size: int = 0
 
 
 class PlanCache:
@@ -90,49 +94,68 @@ class PlanCache:
             parties.from_initiator,
         )
         made = plan(self._here, query, now / 1000)
-        is_forged = self._is_forged(record, parties)
-        cached = CachedPlan(now, made.valid_until * 1000, made, parties, is_forged)
-        if len(made.decisions) == 1 and isinstance(only := made.decisions[0], Decision):
-            cached.only = self._prepare(cached, only, record.route)
+        refused = self._refusal(record, parties)
+        cached = CachedPlan(now, made.valid_until * 1000, made, parties, refused)
+        decision = made.decisions[0]
+        if refused is None and len(made.decisions) == 1 and isinstance(decision, Decision):
+            cached.only = self._prepare(cached, decision, record.route)
         self._remember((record.source, record.route), cached)
         return cached
 
-    def _is_forged(self, record: Record, parties: Parties) -> bool:
-        """Return whether another cluster wrote a record with a sender that is not allowed."""
-        if record.writer is None:
-            return False
-        senders = self._writers.get(record.writer)
-        return senders is None or not senders.allow(parties)
+    def _refusal(self, record: Record, parties: Parties) -> Number | None:
+        """Return the error number if another cluster forged the sender, or a name is too long."""
+        if record.writer is not None:
+            senders = self._writers.get(record.writer)
+            if senders is None or not senders.allow(parties):
+                return Number.SENDER_NOT_PERMITTED
+        return name_too_long(parties)
 
     def _remember(self, key: _Key, cached: CachedPlan) -> None:
         """Cache a plan, and evict the oldest if the cache is too large."""
         former = self.plans.pop(key, None)
         if former is not None:
-            self._size -= _size(key, former)
-        self._size += _size(key, cached)
+            self._size -= former.size
+        cached.size = _size(key, cached)
+        self._size += cached.size
         self.plans[key] = cached
+        self._evict()
+
+    def _evict(self) -> None:
+        """Evict the oldest plans if the cache is too large."""
         while self._size > CACHE_BYTES:
-            oldest = next(iter(self.plans))
-            self._size -= _size(oldest, self.plans.pop(oldest))
+            self._size -= self.plans.pop(next(iter(self.plans))).size
 
     def prepared_for(self, cached: CachedPlan, record: Record) -> Prepared:
-        """Return the decision for a record's conversation, if the decisions of dialogs differ."""
-        decision = cached.plan.decision(self._codec.conversation(record.key))
-        return self._prepare(cached, decision, record.route)
+        """Return the decision for a record's conversation, if the decisions of dialogs differ.
 
-    def _prepare(self, cached: CachedPlan, decision: Decision, raw: bytes) -> Prepared:
+        A new decision is counted if its plan is cached.
+        """
+        decision = cached.plan.decision(self._codec.conversation(record.key))
         prepared = cached.prepared.get(decision)
         if prepared is None:
-            if decision.broker is not None and cached.parties.to_broker is None:
-                raw = self._codec.encode_parties(
-                    cached.parties._replace(to_broker=decision.broker)  # U-07
-                )
-            targets = tuple(self.instance_at(address) for address in decision.addresses)
-            prepared = cached.prepared[decision] = Prepared(
-                decision, raw, targets, returning=not cached.parties.from_initiator
+            prepared = self._prepare(cached, decision, record.route)
+            if self.plans.get((record.source, record.route)) is cached:
+                size = DECISION_BYTES + len(prepared.route)
+                cached.size += size
+                self._size += size
+                self._evict()
+        return prepared
+
+    def _prepare(self, cached: CachedPlan, decision: Decision, raw: bytes) -> Prepared:
+        if decision.broker is not None and cached.parties.to_broker is None:
+            raw = self._codec.encode_parties(
+                cached.parties._replace(to_broker=decision.broker)  # U-07
             )
+        targets = tuple(self.instance_at(address) for address in decision.addresses)
+        prepared = cached.prepared[decision] = Prepared(
+            decision, raw, targets, returning=not cached.parties.from_initiator
+        )
         return prepared
 
 
 def _size(key: _Key, cached: CachedPlan) -> int:
-    return PLAN_BYTES + 2 * len(key[1]) + DECISION_BYTES * (cached.plan.count - 1)
+    """Return the size of a plan before the decisions of dialogs are prepared."""
+    size = PLAN_BYTES + 2 * len(key[1]) + DECISION_BYTES * (cached.plan.count - 1)
+    if cached.only is not None and cached.only.route is not key[1]:
+        size += len(cached.only.route)
+    return size

@@ -14,7 +14,7 @@ from streams.wire import MalformedError, encode_status
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
 from streams.workers.forwarder.local_producer import LocalProducer, short, source_of
 from streams.workers.forwarder.topic_names import TopicNames
-from streams.workers.record_errors import is_caused_by_record
+from streams.workers.record_errors import Tracebacks, is_caused_by_record
 
 log = logging.getLogger("hopline.forwarder")
 
@@ -35,6 +35,7 @@ class OutcomeWriter:
     ) -> None:
         self._forwarder, self._local_producer, self._topics = forwarder, local_producer, topics
         self._write_remote, self._now = write_remote, now
+        self._tracebacks = Tracebacks()
 
     def write(self, message: Message, record: Record, outcome: Outcome) -> None:
         """Write the outcome of a record, which was read as ``message``."""
@@ -74,7 +75,7 @@ class OutcomeWriter:
             raise error
         topic, partition, offset = source = source_of(message)
         if not isinstance(error, MalformedError):
-            log.error("%s: %s was not forwarded", self._forwarder.instance, source, exc_info=error)
+            self._log_failure(source, error)
             error = MalformedError(f"it cannot be processed: {type(error).__name__}")
         corrupted = event(
             EventKind.CORRUPTED_MESSAGE,
@@ -87,3 +88,12 @@ class OutcomeWriter:
             offset=offset,
         )
         self._local_producer.emit(source, short(message.key()), corrupted)
+
+    def _log_failure(self, source: tuple[str, int, int | None], error: Exception) -> None:
+        """Log a failure with its traceback, once a minute for each cause."""
+        omitted = self._tracebacks.due(error)
+        if omitted is None:
+            return
+        more = f"; {omitted} more records failed in the same way" if omitted else ""
+        here = self._forwarder.instance
+        log.error("%s: %s was not forwarded%s", here, source, more, exc_info=error)

@@ -1,0 +1,38 @@
+"""The longest names of a frame, in UTF-16 units, as SQL Server counts them (1.2)."""
+
+from __future__ import annotations
+
+from streams.errors import Number
+from streams.protocol.frames import Parties
+
+NAME_UNITS, BROKER_UNITS = 256, 128
+"""The longest service or contract name and broker id, in UTF-16 units."""
+
+
+def units(name: str) -> int:
+    """Return the length of a name in UTF-16 units."""
+    return len(name.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def is_too_long(name: str, longest: int) -> bool:
+    """Return whether a name has more than ``longest`` UTF-16 units."""
+    return len(name) > longest // 2 and units(name) > longest
+
+
+def name_too_long(parties: Parties) -> Number | None:
+    """Return the error number if a name of a frame is too long (1.2, 5.3).
+
+    No number states that the TO broker id is too long. No database has such an id, so the number is
+    that of a broker that does not exist.
+    """
+    if is_too_long(parties.from_service, NAME_UNITS):
+        return Number.FROM_SERVICE_TOO_LONG
+    if is_too_long(parties.from_broker, BROKER_UNITS):
+        return Number.FROM_BROKER_TOO_LONG
+    if is_too_long(parties.to_service, NAME_UNITS):
+        return Number.TO_SERVICE_TOO_LONG
+    if is_too_long(parties.contract, NAME_UNITS):
+        return Number.CONTRACT_TOO_LONG
+    if is_too_long(parties.to_broker or "", BROKER_UNITS):
+        return Number.TARGET_BROKER_NOT_HERE
+    return None
