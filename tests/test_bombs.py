@@ -181,3 +181,33 @@ def test_a_number_of_a_script_has_as_many_digits_as_the_largest(tmp_path: Path) 
     assert "A.sql:2:" in said
     assert "of at most 38 digits" in said
     assert len(said) < 1_000
+
+
+def substituted(uses: int, text: str = "") -> str:
+    """Return a script that uses a variable of 2,000 characters several times."""
+    return f":setvar v {'x' * 2_000}\n{text}\nPRINT N'{'$(v)' * uses}'\nGO\n"
+
+
+def test_sqlcmd_variables_do_not_multiply(tmp_path: Path) -> None:
+    """A script of 280 kB expanded to 2 GB, for which each character may take four bytes."""
+    path = tmp_path / "A.sql"
+    path.write_text(substituted(600))
+    found = "A.sql:3:7: its sqlcmd variables add more than 1,000,000 characters"
+    assert found in refused("check", str(tmp_path))
+    imported = refused("import", f"A={path}", "-o", str(tmp_path / "out"), "--database", "D")
+    assert found in imported
+    assert "Write the values out." in imported
+
+
+def test_sqlcmd_variables_of_all_batches_count_together(tmp_path: Path) -> None:
+    path = tmp_path / "A.sql"
+    path.write_text(substituted(300) + "PRINT $(v)\nGO\n" * 300)
+    said = refused("import", f"A={path}", "-o", str(tmp_path / "out"), "--database", "D")
+    assert "A.sql:407:7: its sqlcmd variables add" in said
+
+
+@pytest.mark.parametrize("script", [substituted(490), substituted(600, "-- long\n" * 200_000)])
+def test_sqlcmd_variables_are_replaced_up_to_the_limit(tmp_path: Path, script: str) -> None:
+    """A long script may become twice as long."""
+    (tmp_path / "A.sql").write_text(f"USE D;\n{script}CREATE QUEUE Q;\n")
+    assert CliRunner().invoke(main, ["check", str(tmp_path)]).exit_code == 0

@@ -18,10 +18,9 @@ from typing import Any
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
 from streams.dashboard.config import is_loopback
+from streams.telemetry import HEAD_BYTES
 
 COOKIE = "hopline_token"
-LARGEST = 16_384
-"""Maximum bytes of a request's headers, because Python may parse cookies in quadratic time."""
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -48,7 +47,7 @@ _GUARDS = (
 )
 _WHO = "This dashboard requires its token: open the address that `hopline dashboard` printed.\n"
 _ELSEWHERE = "This dashboard accepts requests from its own pages only.\n"
-_TOO_LARGE = f"This dashboard accepts headers of at most {LARGEST:,} bytes.\n"
+_TOO_LARGE = f"This dashboard accepts headers of at most {HEAD_BYTES:,} bytes.\n"
 
 
 class Access:
@@ -67,7 +66,7 @@ class Access:
         send = _guarded(send)
         if scope["type"] not in ("http", "websocket"):
             await self._inner(scope, receive, send)
-        elif sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST:
+        elif sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD_BYTES:
             await _refuse(scope, send, 431, _TOO_LARGE)
         elif foreign(headers_of(scope), self._names, guarded=self._token is not None):
             await _refuse(scope, send, 403, _ELSEWHERE)

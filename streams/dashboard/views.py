@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from streams.dashboard import wording
@@ -37,10 +38,11 @@ def read_view(
     view = VIEWS[name]
     nowhere = Cluster("")  # never called, because declared objects are in the topology
     asked = Asked(cluster or nowhere, topology, places_of(topology, instance), now)
-    rows = list(view.rows(asked))
     columns = (*(("database",) if view.databases else ()), *view.shown)
-    shown = tuple(tuple(_cell(row, column) for column in columns) for row in rows[:_ROWS])
-    return Table(columns, shown, max(0, len(rows) - _ROWS))
+    rows = view.rows(asked)
+    # cells are texts of at most 120 characters; all rows with their bodies could take gigabytes
+    shown = tuple(tuple(_cell(row, c) for c in columns) for row in islice(rows, _ROWS))
+    return Table(columns, shown, sum(1 for _ in rows))
 
 
 def _cell(row: Mapping[str, Any], column: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
-from streams.kafka.cluster import Cluster, Message, headers_of
+from streams.kafka.cluster import Cluster, Message, headers_of, size_of
 from streams.kafka.consumer_health import ConsumerHealth
 from streams.kafka.taking import take
 from streams.wire import MalformedError
@@ -22,6 +22,8 @@ Place = tuple[str, int]
 
 _AHEAD = 1_000
 """The maximum number of buffered records of one partition that wait for other partitions."""
+_AHEAD_BYTES = 16 << 20
+"""The size of all buffered records after which only partitions without any are read further."""
 _SLICE = 0.2
 """Seconds per call of the client library; short, so that interrupts are handled."""
 _PATIENCE = 30.0
@@ -53,7 +55,8 @@ class Follower(Generic[Item]):
     """Read partitions of topics in parallel.
 
     ``make`` turns a record into an item, or returns ``None`` to omit the record; ``order`` returns
-    an item's sort key. The order of records within a partition is kept.
+    an item's sort key. The order of records within a partition is kept. Items that wait for other
+    partitions are limited in number and in the size of their records.
     """
 
     def __init__(
@@ -77,7 +80,8 @@ class Follower(Generic[Item]):
         places = [(topic, p) for topic, count in topics for p in range(count)]
         start = OFFSET_BEGINNING if last is None else _TAIL - last
         self._consumer.assign([TopicPartition(t, p, start) for t, p in places])
-        self._buffers: dict[Place, deque[Item]] = {place: deque() for place in places}
+        self._buffers: dict[Place, deque[tuple[Item, int]]] = {p: deque() for p in places}
+        self._size = 0
         self._heads: list[tuple[Any, int, Place]] = []
         self._reading = set(places)
         self._waiting = set(places)
@@ -138,12 +142,14 @@ class Follower(Generic[Item]):
         item = self._make(message)
         if item is None:
             return
-        buffer = self._buffers[place]
-        buffer.append(item)
+        buffer, size = self._buffers[place], size_of(message)
+        buffer.append((item, size))
+        self._size += size
         if len(buffer) == 1:
             self._waiting.discard(place)
             self._push(place)
-        if len(buffer) >= _AHEAD and place not in self._paused:
+        is_full = len(buffer) >= _AHEAD or self._size > _AHEAD_BYTES
+        if is_full and place not in self._paused:
             self._paused.add(place)
             self._consumer.pause([TopicPartition(*place)])
 
@@ -152,7 +158,9 @@ class Follower(Generic[Item]):
         while self._heads and not self._waiting:
             _, _, place = heapq.heappop(self._heads)
             buffer = self._buffers[place]
-            yield buffer.popleft()
+            item, size = buffer.popleft()
+            self._size -= size
+            yield item
             if buffer:
                 self._push(place)
             elif place in self._reading:
@@ -163,5 +171,5 @@ class Follower(Generic[Item]):
 
     def _push(self, place: Place) -> None:
         self._ticket += 1
-        entry = (self._order(self._buffers[place][0]), self._ticket, place)
+        entry = (self._order(self._buffers[place][0][0]), self._ticket, place)
         heapq.heappush(self._heads, entry)

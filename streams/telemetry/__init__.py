@@ -3,11 +3,12 @@
 Only this package imports Prometheus's library, and only on the first request for metrics.
 """
 
-from streams.telemetry.http import Answers, address_of, answering, health_answer
+from streams.telemetry.http import HEAD_BYTES, Answers, address_of, answering, health_answer
 from streams.telemetry.series import CONTENT_TYPE, Samples, Series, exposition_of
 
 __all__ = [
     "CONTENT_TYPE",
+    "HEAD_BYTES",
     "Answers",
     "Samples",
     "Series",

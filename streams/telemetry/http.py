@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import io
 import logging
 import socket
 import threading
@@ -16,7 +18,17 @@ from streams.errors import SurroundingsError, UsageError
 log = logging.getLogger("hopline.http")
 
 AT_ONCE = 16
-"""Maximum number of requests at a time, each with its own thread; others get status 503."""
+"""Maximum number of connections at a time, each with its own thread.
+
+A further connection replaces the oldest whose request is incomplete; if all requests are being
+answered, it gets status 503.
+"""
+HEAD_BYTES = 16_384
+"""Maximum number of bytes of a request's headers, here with the request line.
+
+The dashboard has the same limit: Python's parsers may take quadratic time, or hundreds of bytes for
+each header.
+"""
 READ_WITHIN = 10.0
 """Seconds within which a request must have arrived."""
 _BUSY = b"HTTP/1.0 503 Too many requests at a time\r\nContent-Length: 0\r\n\r\n"
@@ -74,25 +86,42 @@ def health_answer(sentences: Iterable[str]) -> Answer:
 
 
 class _Server(ThreadingHTTPServer):
-    """A server with at most :data:`AT_ONCE` requests, each of which must arrive by a deadline."""
+    """A server with at most :data:`AT_ONCE` connections; requests must arrive by a deadline."""
 
     def __init__(self, *where: Any) -> None:
-        self._deadlines: dict[Any, float] = {}
+        self._connections = set[Any]()
+        self._deadlines: dict[Any, float] = {}  # of incomplete requests, oldest first
         super().__init__(*where)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Start a thread for a request, or refuse the request."""
-        if len(self._deadlines) >= AT_ONCE:
-            with suppress(OSError):
-                request.sendall(_BUSY)
+        if len(self._connections) >= AT_ONCE and not self._close_oldest():
+            _refuse(request)
             self.shutdown_request(request)
             return
+        self._connections.add(request)
         self._deadlines[request] = time.monotonic() + READ_WITHIN
         super().process_request(request, client_address)
 
+    def _close_oldest(self) -> bool:
+        """Close the oldest connection whose request is incomplete; return whether there is one."""
+        for request in list(self._deadlines)[:1]:
+            self.request_arrived(request)
+            self._connections.discard(request)
+            _refuse(request)
+            with suppress(OSError):
+                request.shutdown(socket.SHUT_RDWR)  # its thread then ends
+            return True
+        return False
+
+    def request_arrived(self, request: Any) -> None:
+        """Let a request be answered, however long this takes."""
+        self._deadlines.pop(request, None)
+
     def close_request(self, request: Any) -> None:
         """Close the connection of a request that has ended."""
-        self._deadlines.pop(request, None)
+        self.request_arrived(request)
+        self._connections.discard(request)
         super().close_request(request)
 
     def service_actions(self) -> None:
@@ -103,17 +132,54 @@ class _Server(ThreadingHTTPServer):
                     request.shutdown(socket.SHUT_RD)
 
 
+def _refuse(request: Any) -> None:
+    with suppress(OSError):
+        request.sendall(_BUSY)
+
+
+class _Head(io.BufferedReader):
+    """A connection of which only a request line and headers are read, with a limit.
+
+    Python would accept 6.5 MB, and take a CR within a line for the end of a header.
+    """
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        super().__init__(raw)
+        self._room = HEAD_BYTES
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Return a line; raise HTTPException if there are too many bytes, or CRs within it."""
+        line = super().readline(self._room + 1)
+        self._room -= len(line)
+        if self._room < 0:
+            raise http.client.HTTPException(f"more than {HEAD_BYTES:,} bytes")
+        if b"\r" in line.removesuffix(b"\n").removesuffix(b"\r"):
+            raise http.client.HTTPException("a CR without LF")
+        return line
+
+
 class _Handler(BaseHTTPRequestHandler):
     timeout = 10.0  # for each read, and for the whole answer
     answers: Answers
+    server: _Server
+    requestline = command = request_version = ""
+
+    def setup(self) -> None:
+        """Limit what is read from the connection."""
+        super().setup()
+        self.rfile = _Head(self.rfile.detach())
 
     def handle(self) -> None:
         """Handle a request; the client may disconnect at any time."""
         with suppress(OSError):
-            super().handle()
+            try:
+                super().handle()
+            except http.client.HTTPException as error:  # of the request line
+                self.send_error(431, explain=str(error))
 
     def do_GET(self) -> None:
         """Answer a request."""
+        self.server.request_arrived(self.connection)
         path = self.path.partition("?")[0]
         answer = self.answers.get(path)
         known = f"There are {', '.join(self.answers)}.\n".encode()

@@ -14,7 +14,7 @@ import yaml
 
 from streams.cli import main
 from streams.live.views.queue_rows import ROW_COLUMNS
-from streams.live.views.select import _database, _fill, _for_sqlite
+from streams.live.views.select import _create, _database, _for_sqlite
 from streams.live.views.table import VIEWS
 from streams.resources import topologies_dir
 from tests.command import hopline
@@ -131,8 +131,8 @@ def test_an_added_gateway_changes_only_the_path(tmp_path: Path) -> None:
 def test_a_query_names_views_and_columns_that_exist(query: str) -> None:
     with closing(_database()) as database:
         for name, view in VIEWS.items():
-            _fill(database, "sys", name.removeprefix("sys."), view.columns, (), str)
-        _fill(database, "dbo", "TargetQueue", ROW_COLUMNS, (), str)
+            _create(database, "sys", name.removeprefix("sys."), view.columns)
+        _create(database, "dbo", "TargetQueue", ROW_COLUMNS)
         assert database.execute(_for_sqlite(query)).description
 
 

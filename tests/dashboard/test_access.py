@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from streams.dashboard.access import LARGEST, Access
+from streams.dashboard.access import Access
 from streams.dashboard.config import DashboardConfig, is_loopback
+from streams.telemetry import HEAD_BYTES
 
 TOKEN = "s3cret"
 
@@ -138,11 +139,11 @@ def test_a_cookie_that_is_none_shows_nothing() -> None:
 
 def test_headers_of_any_kind_are_limited_before_they_are_parsed() -> None:
     """Python 3.11.7 takes 13 s for a cookie of 60 kB that consists of escaped quotes."""
-    cookie = 'a="' + '\\"' * (LARGEST // 2)
+    cookie = 'a="' + '\\"' * (HEAD_BYTES // 2)
     for token in (None, TOKEN):
         assert ask(token, cookie=cookie)["status"] == 431
         assert ask(token, kind="websocket", cookie=cookie)["type"] == "websocket.close"
-        assert ask(token, **{f"x-{n}": "" for n in range(LARGEST // 4)})["status"] == 431
+        assert ask(token, **{f"x-{n}": "" for n in range(HEAD_BYTES // 4)})["status"] == 431
 
 
 def test_a_cookie_of_escaped_quotes_is_parsed_in_linear_time() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -72,28 +73,42 @@ def query(
     topology = live_topology(read_catalog(cluster))
     asked = Asked(cluster, topology, places_of(topology, at), time.time_ns() // 1_000_000)
     if is_select(question):
-        found = answer(asked, question, instant)
-        rows, shown = list(found.rows), found.columns
+        with answer(asked, question, instant) as found:
+            _print(found.rows, found.columns, format_)
     else:
-        rows, shown = _view(asked, VIEWS[question]), _columns(VIEWS[question], at)
-    if format_ == "json":
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False, default=_body))
-    else:
-        *lines, count = table(rows, shown, table_width())
-        for line in lines:
-            click.echo(line)
-        show(count)
+        view = VIEWS[question]
+        _print(_view(asked, view), _columns(view, at), format_)
 
 
-def _view(asked: Asked, view: View) -> list[Row]:
-    rows = list(view.rows(asked))
-    for row in rows:
+def _view(asked: Asked, view: View) -> Iterator[Row]:
+    for row in view.rows(asked):
         for name in TIMES & row.keys():
             row[name] = instant(row[name])
-    return rows
+        yield row
 
 
 # --- printing ------------------------------------------------------------------------------------
+
+
+def _print(rows: Iterable[Row], columns: Sequence[str], format_: str) -> None:
+    """Print rows without keeping their bodies, which may have gigabytes."""
+    if format_ == "json":
+        _print_json(rows)
+        return
+    *lines, count = table(rows, columns, table_width())
+    for line in lines:
+        click.echo(line)
+    show(count)
+
+
+def _print_json(rows: Iterable[Row]) -> None:
+    """Print rows one by one, in the form in which ``json.dumps`` returns the whole list."""
+    before = "[\n  "
+    for row in rows:
+        text = json.dumps(row, indent=2, ensure_ascii=False, default=_body)
+        click.echo(before + text.replace("\n", "\n  "), nl=False)
+        before = ",\n  "
+    click.echo("[]" if before.startswith("[") else "\n]")
 
 
 def _columns(view: View, at: str | None) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import fnmatch
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
 import click
 
@@ -13,6 +13,7 @@ from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.text.record_lines import SHORTEST_ID, json_lines, lines, story
+from streams.cli.text.sorting import cut_body, sort_records
 from streams.errors import UsageError
 from streams.kafka import Cluster, Message, find_hung, read_begins
 from streams.kafka.follow import Follower, raw_record
@@ -82,9 +83,11 @@ def tail(
     if last is None:
         _report_trimmed(cluster, chosen)
     _report_open(cluster, chosen)
-    show = json_lines if format_ == "json" else story() if asked else lines()
-    printed = 0
-    with contextlib.closing(_read(cluster, chosen, asked, last=last, follow=follow)) as records:
+    whole = format_ == "json"
+    show = json_lines if whole else story() if asked else lines()
+    printed, make = 0, _maker(cluster.topics, asked, whole=whole)
+    follower = Follower(cluster, chosen, make, _place_in_time, last=last)
+    with contextlib.closing(_read(follower, sort=asked is not None, follow=follow)) as records:
         for record in records if asked is None else _only_one(records, asked):
             show(record)
             printed += 1
@@ -169,29 +172,29 @@ def _conversation(text: str | None) -> str | None:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def _read(
-    cluster: Cluster,
-    chosen: Sequence[tuple[str, int]],
-    conversation: str | None,
-    *,
-    last: int | None,
-    follow: bool,
-) -> Generator[Description]:
+def _maker(
+    topics: Topics, conversation: str | None, *, whole: bool
+) -> Callable[[Message], Description | None]:
+    """Return a function that describes a record, or omits it if it is about another dialog."""
+
     def make(message: Message) -> Description | None:
         raw = raw_record(message)
         if conversation is not None and not _mentions(raw, conversation):
             return None
-        described = describe(raw, cluster.topics)
-        if conversation is None:
-            return described
-        return described if (described["conversation"] or "").startswith(conversation) else None
+        described = describe(raw, topics)
+        if not (described["conversation"] or "").startswith(conversation or ""):
+            return None
+        return described if whole else cut_body(described)
 
-    follower = Follower(cluster, chosen, make, _place_in_time, last=last)
+    return make
+
+
+def _read(follower: Follower[Description], *, sort: bool, follow: bool) -> Generator[Description]:
     try:
         records = follower.to_end()
         # Two instances may write into one partition of `event` within a millisecond, the later one
         # first. The records of a single dialog are all available and can be sorted.
-        yield from records if conversation is None else sorted(records, key=_place_in_time)
+        yield from sort_records(records, _place_in_time) if sort else records
         if follow:
             yield from follower.onward()
     finally:

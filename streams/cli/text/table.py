@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from streams.cli.text.terminal import text_width
@@ -15,12 +15,15 @@ _GAP = "  "
 _WIDEST = 36
 
 
-def table(rows: Sequence[Row], columns: Sequence[str], width: int) -> Iterator[str]:
-    """Yield the lines of a table with the columns that fit; on a terminal, list the rest."""
-    if not rows:
+def table(rows: Iterable[Row], columns: Sequence[str], width: int) -> Iterator[str]:
+    """Yield the lines of a table with the columns that fit; on a terminal, list the rest.
+
+    Only short cells are kept of the rows, not their bodies.
+    """
+    cells = [{name: _cell(name, row[name]) for name in columns} for row in rows]
+    if not cells:
         yield "(no rows)"
         return
-    cells = [{name: _cell(name, row[name]) for name in columns} for row in rows]
     sizes = {c: max(len(c), *(len(row[c]) for row in cells)) for c in columns}
     shown, used = [], 0
     for name in columns:
@@ -33,7 +36,7 @@ def table(rows: Sequence[Row], columns: Sequence[str], width: int) -> Iterator[s
         yield _GAP.join(row[name].ljust(sizes[name]) for name in shown).rstrip()
     left = [name for name in columns if name not in shown] if text_width() else []
     more = f"; no room for {', '.join(left)}" if left else ""
-    yield f"({counted(len(rows), 'row')}{more})"
+    yield f"({counted(len(cells), 'row')}{more})"
 
 
 def _cell(name: str, value: Any) -> str:

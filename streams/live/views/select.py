@@ -1,4 +1,7 @@
-"""Answer a SELECT over system views and queues with copies of the rows in SQLite's memory.
+"""Answer a SELECT over system views and queues with copies of the rows in SQLite.
+
+SQLite keeps a few megabytes in memory, and the rest in temporary files, which have a limit.
+Bodies are only copied if the statement reads them.
 
 SQLite reads ``sys.routes`` as the table ``routes`` of an attached database ``sys``, so a statement
 is passed on unchanged, except for two forms that only SQL Server has: ``TOP n`` and ``N'...'``.
@@ -9,7 +12,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +24,9 @@ from streams.live.views.table import TIMES, VIEWS
 _VIEW = re.compile(r"\[?\bsys\]?\s*\.\s*\[?(\w+)", re.IGNORECASE)
 _TOP = re.compile(r"^\s*SELECT\s+TOP\s*\(?\s*(\d+)\s*\)?(?=\s)", re.IGNORECASE)
 _STRING_OR_N = re.compile(r"('(?:[^']|'')*')|\bN(?=')", re.IGNORECASE)
+_BODY = "message_body"
+_PAGES = 1 << 18
+"""Maximum number of pages of each schema: 1 GB."""
 _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION})
 
 Show = Callable[[Any], Any]
@@ -28,10 +34,10 @@ Show = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class SelectResult:
-    """The columns and rows of a result."""
+    """The columns of a result, and its rows, which can be read once."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: Iterator[Row]
 
 
 def is_select(text: str) -> bool:
@@ -39,28 +45,70 @@ def is_select(text: str) -> bool:
     return text.split(None, 1)[:1] != [] and text.split(None, 1)[0].casefold() == "select"
 
 
-def answer(asked: Asked, text: str, time: Show) -> SelectResult:
+@contextmanager
+def answer(asked: Asked, text: str, time: Show) -> Iterator[SelectResult]:
     """Load the tables of a SELECT and run it; ``time`` formats epoch milliseconds.
 
-    Raises UsageError for statements that SQLite rejects, for example because of unknown columns or
-    tables.
+    The block, too, raises UsageError for statements that SQLite rejects, for example because of
+    unknown columns or tables, and for rows that exceed the limit.
     """
-    with closing(_database()) as database:
-        for name in _views(text):
-            view = VIEWS[name]
-            _fill(database, "sys", name.removeprefix("sys."), view.columns, view.rows(asked), time)
-        for schema, table, rows in _queues(asked, text):
-            _fill(database, schema, table, ROW_COLUMNS, rows, time)
+    with closing(_database()) as database, _explained():
+        views, queues, statement = _views(text), list(_queues(asked, text)), _for_sqlite(text)
+        for name in views:
+            _create(database, "sys", name.removeprefix("sys."), VIEWS[name].columns)
+        for schema, table, _ in queues:
+            _create(database, schema, table, ROW_COLUMNS)
+        bodies = _BODY in _columns_of(database, statement)
+        for name in views:
+            columns, rows = VIEWS[name].columns, _shown(VIEWS[name].rows(asked), time, bodies)
+            _fill(database, "sys", name.removeprefix("sys."), columns, rows)
+        for schema, table, rows in queues:
+            _fill(database, schema, table, ROW_COLUMNS, _shown(rows, time, bodies))
         database.set_authorizer(_read_only)
-        try:
-            cursor = database.execute(_for_sqlite(text))
-            columns = tuple(column[0] for column in cursor.description or ())
-            return SelectResult(columns, tuple(dict(zip(columns, r, strict=True)) for r in cursor))
-        except (sqlite3.Error, sqlite3.Warning) as error:
+        cursor = database.execute(statement)
+        found = tuple(column[0] for column in cursor.description or ())
+        yield SelectResult(found, (dict(zip(found, row, strict=True)) for row in cursor))
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
             raise UsageError(
-                f"The SELECT failed: {error}.",
-                f"SQLite executes it, over queues and: {', '.join(VIEWS)}.",
+                "The rows of the SELECT need more than 1 GB, or than the free space for temporary "
+                "files.",
+                f"Leave out {_BODY}, give --at INSTANCE/DATABASE, or print a view without SELECT.",
             ) from error
+        raise UsageError(
+            f"The SELECT failed: {error}.",
+            f"SQLite executes it, over queues and: {', '.join(VIEWS)}.",
+        ) from error
+
+
+def _columns_of(database: sqlite3.Connection, statement: str) -> set[str]:
+    """Return the names of the columns that a statement reads."""
+    found = set[str]()
+
+    def note(action: int, *names: str | None) -> int:
+        if action == sqlite3.SQLITE_READ:
+            found.add(names[1] or "")
+        return _read_only(action)
+
+    database.set_authorizer(note)
+    database.execute(f"EXPLAIN {statement}").close()
+    database.set_authorizer(None)
+    return found
+
+
+def _shown(rows: Iterable[Row], time: Show, bodies: bool) -> Iterator[Row]:
+    for row in rows:
+        for name in TIMES & row.keys():
+            row[name] = None if row[name] is None else time(row[name])
+        if not bodies and _BODY in row:
+            row[_BODY] = None
+        yield row
 
 
 def _views(text: str) -> list[str]:
@@ -92,8 +140,22 @@ def _database() -> sqlite3.Connection:
     sqlite3.register_converter("bit", lambda raw: raw == b"1")
     database = sqlite3.connect(":memory:", detect_types=sqlite3.PARSE_DECLTYPES)
     for schema in ("sys", "dbo"):
-        database.execute(f"ATTACH ':memory:' AS {schema}")
+        _attach(database, schema)
     return database
+
+
+def _attach(database: sqlite3.Connection, schema: str) -> None:
+    database.execute(f"ATTACH '' AS {_quoted(schema)}")  # a temporary file, if it becomes large
+    database.execute(f"PRAGMA {_quoted(schema)}.max_page_count = {_PAGES}")
+
+
+def _create(database: sqlite3.Connection, schema: str, table: str, columns: Sequence[str]) -> None:
+    if schema not in ("sys", "dbo"):
+        with suppress(sqlite3.OperationalError):  # attached already
+            _attach(database, schema)
+    declared = ", ".join(f"{_quoted(c)} {_type(c)}" for c in columns)
+    where = f"{_quoted(schema)}.{_quoted(table)}"
+    database.execute(f"CREATE TABLE IF NOT EXISTS {where} ({declared})")
 
 
 def _fill(
@@ -102,20 +164,10 @@ def _fill(
     table: str,
     columns: Sequence[str],
     rows: Iterable[Row],
-    time: Show,
 ) -> None:
-    if schema not in ("sys", "dbo"):
-        with suppress(sqlite3.OperationalError):  # attached already
-            database.execute(f"ATTACH ':memory:' AS {_quoted(schema)}")
-    declared = ", ".join(f"{_quoted(c)} {_type(c)}" for c in columns)
-    where = f"{_quoted(schema)}.{_quoted(table)}"
-    database.execute(f"CREATE TABLE IF NOT EXISTS {where} ({declared})")
-    marks = ", ".join("?" * len(columns))
-    shown = (
-        [time(row[c]) if c in TIMES and row[c] is not None else row[c] for c in columns]
-        for row in rows
-    )
-    database.executemany(f"INSERT INTO {where} VALUES ({marks})", shown)
+    where, marks = f"{_quoted(schema)}.{_quoted(table)}", ", ".join("?" * len(columns))
+    values = ([row[c] for c in columns] for row in rows)
+    database.executemany(f"INSERT INTO {where} VALUES ({marks})", values)
 
 
 def _type(column: str) -> str:

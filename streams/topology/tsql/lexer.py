@@ -71,7 +71,7 @@ class Lexer:
         self.remarks: dict[str, Remark] = {}
         self.unset: list[Skipped] = []
         self._match = PATTERNS[reading].match
-        self._variables = SqlcmdVariables()
+        self._variables = SqlcmdVariables(len(text))
         self._substitutes = place is None and "$(" in text
         self._at, self._line, self._start = 0, 1, 0
         self._upper: dict[str, str] = {}
@@ -81,14 +81,14 @@ class Lexer:
     def batches(self) -> Iterator[Batch | InputError]:
         """Yield each batch; in as-found reading, yield an error in place of an invalid batch.
 
-        Strict reading raises the error.
+        Strict reading raises the error; both raise it if the variables make the script too large.
         """
         while True:
             tokens: list[Token] = []
             try:
                 end = self._batch(tokens)
             except InputError as error:
-                if self.reading is Reading.STRICT:
+                if self.reading is Reading.STRICT or self._variables.exhausted:
                     raise
                 self._resume()
                 yield error
@@ -204,7 +204,7 @@ class Lexer:
     def _put_variables(self, text: str, line: int, column: int) -> str:
         if not self._substitutes or "$(" not in text:
             return text
-        put, unknown = self._variables.put_into(text)
+        put, unknown = self._variables.put_into(text, (self.file, line, column))
         for name in unknown:
             why = "this sqlcmd variable is not set"
             self.unset.append(Skipped(f"$({name})", self.file, line, column, why))
@@ -244,7 +244,7 @@ class Lexer:
         """
         if self._doubtful is None:
             rest = Lexer(self.text[self._at :], self.file, self.reading)
-            rest._doubtful = False
+            rest._doubtful = rest._substitutes = False
             self._doubtful = any(isinstance(found, InputError) for found in rest.batches())
         return self._doubtful
 

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import re
 
+from streams.errors import InputError
+
+MOST_ADDED = 1_000_000
+"""The number of characters that replacing variables may add to a script of up to this length.
+
+To a longer script, it may add as many characters as the script has.
+"""
 _SETVAR = re.compile(r':setvar\s+(\w[\w-]*)(?:\s+(?:"((?:[^"]|"")*)"|(\S+)))?\s*$', re.IGNORECASE)
 _USED = re.compile(r"\$\((\w[\w-]*)\)")
 _ELSEWHERE = {
@@ -13,10 +20,20 @@ _ELSEWHERE = {
 
 
 class SqlcmdVariables:
-    """The variables that a script has set so far; their names are case-insensitive."""
+    """The variables that a script has set so far; their names are case-insensitive.
 
-    def __init__(self) -> None:
+    ``length`` is the number of characters of the script.
+    """
+
+    def __init__(self, length: int) -> None:
         self._values: dict[str, str] = {}
+        self._limit = max(MOST_ADDED, length)
+        self._added = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Return whether the variables have added as much as they may."""
+        return self._added > self._limit
 
     def set(self, directive: str) -> bool:
         """Process a ``:setvar``, which removes the variable if it has no value.
@@ -34,8 +51,12 @@ class SqlcmdVariables:
             self._values[name.casefold()] = value
         return True
 
-    def put_into(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """Return a text with its variables replaced, and the names of unset variables."""
+    def put_into(self, text: str, place: tuple[str, int, int]) -> tuple[str, tuple[str, ...]]:
+        """Return a text with its variables replaced, and the names of unset variables.
+
+        Raises InputError at ``place`` (file, line, column) if the script would become too large: a
+        few hundred kilobytes could otherwise expand to more than fits into memory.
+        """
         unknown: list[str] = []
 
         def value(match: re.Match[str]) -> str:
@@ -43,9 +64,18 @@ class SqlcmdVariables:
             if known is None:
                 unknown.append(match[1])
                 return match[0]
+            self._added += max(0, len(known) - len(match[0]))
+            if self.exhausted:
+                raise self._too_much(place)
             return known
 
         return _USED.sub(value, text), tuple(unknown)
+
+    def _too_much(self, place: tuple[str, int, int]) -> InputError:
+        file, line, column = place
+        message = f"its sqlcmd variables add more than {self._limit:,} characters"
+        remedy = "Write the values out."
+        return InputError(message, file=file, line=line, column=column, remedy=remedy)
 
 
 def leads_elsewhere(directive: str) -> str:

@@ -1,0 +1,47 @@
+"""Sort records of which only the places in time fit into memory."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+
+from streams.errors import UsageError
+from streams.wire.describe import Description
+
+_IN_MEMORY = 16 << 20
+MOST = 1 << 30
+"""Maximum number of bytes of all records as JSON."""
+_LONGEST = 32_768
+"""Characters of a body that text output may need: up to the end of an Error's description."""
+Order = tuple[int, int, str, int, int]
+
+
+def sort_records(
+    records: Iterable[Description], order: Callable[[Description], Order]
+) -> Iterator[Description]:
+    """Yield records in order; large records are in a temporary file until then.
+
+    Raises UsageError if they exceed :data:`MOST`.
+    """
+    places: list[tuple[Order, int]] = []
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
+        for record in records:
+            places.append((order(record), file.tell()))
+            file.write(json.dumps(record).encode() + b"\n")
+            if file.tell() > MOST:
+                raise UsageError(
+                    "The records of this conversation have more than 1 GB.",
+                    "Give a topic, for example 'event', or leave out --format json.",
+                )
+        for _, begin in sorted(places):
+            file.seek(begin)
+            yield json.loads(file.readline())
+
+
+def cut_body(record: Description) -> Description:
+    """Shorten a record's body to the part that text output may need."""
+    body = record.get("body")
+    if body is not None:
+        record["body"] = {k: v[:_LONGEST] if isinstance(v, str) else v for k, v in body.items()}
+    return record
