@@ -53,7 +53,10 @@ class DamageError(Exception):
 
 
 class Blocks:
-    """Read blocks from ``begin`` on, with the writer's ``schema`` and the ``wanted`` schema."""
+    """Read blocks from ``begin`` on, with the writer's ``schema``.
+
+    The records have the ``wanted`` schema, or the writer's if it is ``None``.
+    """
 
     def __init__(
         self, file: IO[bytes], begin: int, marker: bytes, codec: str, schema: Any, wanted: Any
@@ -62,7 +65,7 @@ class Blocks:
         self._size = os.fstat(file.fileno()).st_size
         self._begin = begin
         self._schema = {"type": "array", "items": schema}
-        self._wanted = {"type": "array", "items": wanted}
+        self._wanted = None if wanted is None else {"type": "array", "items": wanted}
 
     def __iter__(self) -> Iterator[tuple[Block, list[dict[str, Any]]]]:
         """Yield every block with its records; raise DamageError at the first damaged block."""
