@@ -60,7 +60,7 @@ def as_of_store(store: Store, window: Window) -> int | None:
 
 
 def links_of(pages: tuple[Page, ...], page: Page, address: Address) -> tuple[Link, ...]:
-    """Return the link to every page, with the same time."""
+    """Return a link to every page; each link keeps the time range."""
     return tuple(Link(p.name, str(address.to(p.path)), p is page, p.key) for p in pages)
 
 

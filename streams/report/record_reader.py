@@ -199,7 +199,7 @@ class RecordReader:
     def _ending(
         self, record: Record, event: Event, error: int, dialog: bytes
     ) -> Iterator[DialogPart]:
-        """Return the part of a rejected statement, or of an end in error."""
+        """Yield the parts of a rejected statement, or of a conversation that ended in error."""
         refusal = refusal_in(event)
         if refusal is not None:
             refused, side = refusal.command_id.bytes, refusal.from_initiator

@@ -1,4 +1,4 @@
-"""Decide which errors a record causes; such a record is reported, and the worker continues.
+"""Decide whether a record caused an error: if so, the worker reports the record and continues.
 
 Any other error ends the worker. A worker that ended because of a record would read the record again
 after every restart, and block all other records. A worker that blamed a record for an error of its

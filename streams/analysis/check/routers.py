@@ -107,7 +107,7 @@ def _lacks(
         severity = Severity.ERROR if len(missing) == len(contracts) else Severity.WARNING
         yield _finding(
             at, router, target, severity, f"its contract {listed(missing)}",
-            "Create it in the router's database, and let the routing service accept it.",
+            "Create it in the router's database, and add it to the routing service's contracts.",
             contracts=missing,
         )  # fmt: skip
     types = [

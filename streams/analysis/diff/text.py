@@ -115,7 +115,7 @@ def _path_count(before: int, after: int) -> str:
 
 
 def _why(change: FlowChange) -> Iterator[str]:
-    """Yield the new ends of paths or, if there are none, the steps that are no longer taken."""
+    """Yield the reasons: a missing object, or else the new losses and the changed steps."""
     if change.after.missing is not None:
         yield change.after.missing
         return

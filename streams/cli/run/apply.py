@@ -27,7 +27,7 @@ from streams.wire import Topics
 from streams.wire.acl import refuse_conflicts
 
 _MOST = 10
-"""The number of dialogs listed individually."""
+"""The maximum number of dialogs that are listed individually."""
 
 
 @dataclass(frozen=True, slots=True)

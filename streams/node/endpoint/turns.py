@@ -77,11 +77,11 @@ def _plan(tx: Overlay) -> Planned:
 class _FlowTurns:
     """The turns of a flow's dialogs in a transaction; about ``fair`` of its messages are planned.
 
-    The dialog with the oldest message is next, and plans a few messages. If m messages of each of D
-    dialogs are planned, whose messages are interleaved evenly in ``cmd``, then a transaction of T
-    messages has T/m dialogs and reads m·D records. This is fastest with m² = DIALOG_READS·T/D, or
-    with GAP instead of a larger D, because a seek skips the rest. If a thousand dialogs waited and
-    each planned its whole window, each message would be read 20 times.
+    The dialog with the oldest message is next, and plans a few messages. Suppose D dialogs wait,
+    their messages are interleaved evenly in ``cmd``, and each turn plans m messages of one dialog.
+    A transaction of T messages then serves T/m dialogs and reads m·D records. This is fastest with
+    m² = DIALOG_READS·T/D, or with GAP instead of a larger D, because a seek skips the rest. If a
+    thousand dialogs waited and each planned its whole window, each message would be read 20 times.
 
     A dialog's last m/2 messages are planned together with those before them, because this costs
     less than another turn. In total, each dialog plans a window of messages, or an equal share of
@@ -192,7 +192,7 @@ def _take(tx: Overlay, key: DialogKey) -> Machine:
 def _reach(positions: list[int], free: int) -> int:
     """Return the limit for reading a flow's bodies at these positions of ``cmd``.
 
-    The messages of a dialog may be far apart, and many such dialogs have messages everywhere in the
+    The messages of one dialog may be far apart, and those of many dialogs are spread over the whole
     log: without a limit, each transaction would read all of it.
     """
     first, *others = sorted(positions)

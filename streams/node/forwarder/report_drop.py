@@ -1,4 +1,4 @@
-"""Report a copy that is not forwarded: event 140 (dropped), 160 (undeliverable), otherwise 141.
+"""Report a copy that is not forwarded: event 140 (dropped), 160 (undeliverable) or 141 (delayed).
 
 A sender's endpoint in this instance is notified; an endpoint outside is not (reference 5.1). If a
 route is missing that an application could provide, the sender's database requests it (R11).

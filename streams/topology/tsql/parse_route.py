@@ -35,7 +35,7 @@ def create_route(cursor: Cursor, source: Source) -> Statement:
 
 
 def alter_route(cursor: Cursor, source: Source) -> Statement:
-    """Parse ALTER ROUTE after its first two words; its commas may be missing."""
+    """Parse ALTER ROUTE after its first two words; commas between clauses are optional."""
     name = cursor.dotted("the route's name")
     cursor.expect("WITH")
     return AlterRoute(source, name, _clauses(cursor, commas=False))
