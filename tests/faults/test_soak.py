@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.faults.load import Load
 from tests.faults.run import run
 from tests.faults.scenarios import SHORT
 
 
+@pytest.mark.long
 def test_nothing_is_lost_repeated_or_out_of_order_whatever_dies(tmp_path: Path) -> None:
     """Every process is killed; some are suspended, fenced or rebalanced; Kafka dies too."""
     outcome = run(SHORT, Load(2_000, 50.0), 1, tmp_path, print)

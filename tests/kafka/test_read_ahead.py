@@ -35,7 +35,7 @@ print(now // 1024)
 """Reads one record, waits until its memory does not grow any more, and prints that, in MB."""
 
 
-@pytest.mark.parametrize("prefetch", ["", "PROMPT"])
+@pytest.mark.parametrize("prefetch", [pytest.param("", marks=pytest.mark.long), "PROMPT"])
 def test_a_slow_reader_does_not_hold_all_large_headers(
     kafka: str, unique: str, prefetch: str
 ) -> None:

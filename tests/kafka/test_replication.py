@@ -223,6 +223,7 @@ def test_one_replica_is_refused_unless_the_setting_says_so(
             client.begin(*FROM_A)
 
 
+@pytest.mark.long
 def test_nothing_acknowledged_is_lost_with_the_leaders_and_their_disks(
     brokers: Brokers, cluster: Cluster, topology: Topology
 ) -> None:

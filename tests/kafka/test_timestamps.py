@@ -29,6 +29,7 @@ def sent(cluster: Cluster, topic: str, stamp: int) -> KafkaError | None:
     return error
 
 
+@pytest.mark.long
 def test_a_record_has_a_time_that_spark_can_convert(kafka: str, unique: str) -> None:
     """Its Kafka source fails if microseconds do not fit into 64 bits, again and again."""
     cluster, now = Cluster(kafka, Topics(unique)), time.time_ns() // 1_000_000

@@ -160,7 +160,8 @@ def test_what_is_read_all_the_time_stays_good(two: Rig, monkeypatch: pytest.Monk
     assert second.worker.assignment.owned[0].endpoint is warm.endpoint
 
 
-@pytest.mark.parametrize("notices", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("notices", [True, False])
 def test_a_stand_by_that_missed_a_deletion_reads_the_state_again(
     compacting_kafka: str,
     unique: str,
