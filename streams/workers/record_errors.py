@@ -7,6 +7,7 @@ environment would reject or drop records that can be processed later.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from types import CodeType
@@ -33,8 +34,9 @@ _Cause = tuple[type[Exception], CodeType | None, int]
 
 
 class Tracebacks:
-    """Decide which failures are logged with a traceback, because any record may cause a failure.
+    """Log failures with their tracebacks, once a minute for each cause.
 
+    Any record may cause a failure, and each of these records is reported by an event anyway.
     ``clock`` is monotonic, in seconds.
     """
 
@@ -42,6 +44,13 @@ class Tracebacks:
         self._clock = clock
         self._logged: dict[_Cause, tuple[float, int]] = {}
         """For each cause, when it was last logged, and how often it was not logged since."""
+
+    def log(self, logger: logging.Logger, what: str, error: Exception) -> None:
+        """Log a failure (``what``) if it is due, with the number of omitted failures."""
+        omitted = self.due(error)
+        if omitted is not None:
+            more = f"; {omitted} more records failed in the same way" if omitted else ""
+            logger.error("%s%s", what, more, exc_info=error)
 
     def due(self, error: Exception) -> int | None:
         """Return how often the cause was not logged; ``None`` if it is not to be logged now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,6 +19,7 @@ from streams.workers.endpoint import move_bodies as module
 from streams.workers.endpoint.commit_work import WorkCommitter
 from streams.workers.endpoint.inputs import RejectReason
 from streams.workers.endpoint.move_bodies import move_bodies
+from streams.workers.endpoint.partition import Work
 from streams.workers.forwarder.buffered_copies import BufferedCopies
 from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.processor import Lasting, Processor
@@ -323,6 +325,27 @@ def test_an_item_whose_refusal_fails_is_reported_by_its_coordinates(
     assert refused(monkeypatch, error) == [RejectReason(number), RejectReason(number, bare=True)]
     with pytest.raises(ZeroDivisionError):  # it is not the item's content
         refused(monkeypatch, error, error)
+
+
+def test_an_endpoint_worker_logs_a_cause_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Applications may write such statements at any rate; each is reported by an event."""
+    error, tried = ZeroDivisionError("of course"), list[object]()
+
+    def transact(_: WorkCommitter, owned: object, work: object, rejection: object = None) -> bool:
+        tried.append(rejection)
+        if rejection is None:
+            raise error
+        return True
+
+    monkeypatch.setattr(WorkCommitter, "_transact", transact)
+    committer = WorkCommitter("A", *cast(Any, (None, None, None, None)))
+    item = Work(messages=cast(Any, [object()]), opens=False)
+    with caplog.at_level(logging.ERROR):
+        assert all(committer._alone(cast(Any, None), item) for _ in range(3))
+    assert sum(reason is not None for reason in tried) == 3
+    assert ["1 record" in found.getMessage() for found in caplog.records] == [True]
 
 
 def test_a_refusal_that_the_surroundings_prevent_is_not_shortened(

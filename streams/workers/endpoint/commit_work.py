@@ -21,7 +21,7 @@ from streams.workers.endpoint.inputs import RejectReason
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.transactions import Transactions
 from streams.workers.event_counts import Committed
-from streams.workers.record_errors import is_caused_by_record, number_of
+from streams.workers.record_errors import Tracebacks, is_caused_by_record, number_of
 
 log = logging.getLogger("hopline.endpoint")
 
@@ -45,6 +45,7 @@ class WorkCommitter:
         self._home = home
         self._transactions, self._works = transactions, works
         self._consumer, self._counts = consumer, counts
+        self._tracebacks = Tracebacks()
 
     def apply(self, works: Iterable[Todo], read_at: float, member: Any) -> Partition | None:
         """Apply the work of partitions, each once; the records were read at ``read_at``.
@@ -137,7 +138,7 @@ class WorkCommitter:
         if halves is not None:
             log.info("%s: %s failed: %r; retrying in halves", self._home, work, failure)
             return all(half.is_nothing or self._alone(owned, half) for half in halves)
-        log.error("%s: %s failed", self._home, work, exc_info=failure)
+        self._tracebacks.log(log, f"{self._home}: {work} failed", failure)
         why = failure.message if isinstance(failure, GoneError) else ""
         return self._refuse(owned, work, RejectReason(number_of(failure), why))
 
@@ -148,7 +149,8 @@ class WorkCommitter:
         except Exception as error:
             if not is_caused_by_record(error):
                 raise
-            log.exception("%s: rejecting %s failed; reporting its place only", self._home, work)
+            what = f"{self._home}: rejecting {work} failed; reporting its place only"
+            self._tracebacks.log(log, what, error)
         return self._transact(owned, work, rejection._replace(bare=True))
 
     def _transact(

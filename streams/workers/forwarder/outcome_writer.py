@@ -75,7 +75,8 @@ class OutcomeWriter:
             raise error
         topic, partition, offset = source = source_of(message)
         if not isinstance(error, MalformedError):
-            self._log_failure(source, error)
+            what = f"{self._forwarder.instance}: {source} was not forwarded"
+            self._tracebacks.log(log, what, error)
             error = MalformedError(f"it cannot be processed: {type(error).__name__}")
         corrupted = event(
             EventKind.CORRUPTED_MESSAGE,
@@ -88,12 +89,3 @@ class OutcomeWriter:
             offset=offset,
         )
         self._local_producer.emit(source, short(message.key()), corrupted)
-
-    def _log_failure(self, source: tuple[str, int, int | None], error: Exception) -> None:
-        """Log a failure with its traceback, once a minute for each cause."""
-        omitted = self._tracebacks.due(error)
-        if omitted is None:
-            return
-        more = f"; {omitted} more records failed in the same way" if omitted else ""
-        here = self._forwarder.instance
-        log.error("%s: %s was not forwarded%s", here, source, more, exc_info=error)
