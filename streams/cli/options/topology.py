@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +14,7 @@ import click
 from streams.analysis.places import unknown
 from streams.cli.text.values import one_line
 from streams.errors import UsageError
-from streams.prose import clipped, listed, meant
+from streams.prose import clipped, listed, meant, wrapped
 from streams.resources import topologies_dir
 from streams.routing import broker_key
 from streams.topology import MSDB, Database, Instance, Topology, empty_database, load
@@ -117,7 +118,9 @@ def _known(names: Iterable[str]) -> str:
 
 
 def _warn(text: str) -> None:
-    click.echo(one_line(f"hopline: {text}".rstrip()), err=True)
+    line = one_line(f"hopline: {text}".rstrip())
+    lines = wrapped(line, "", "  ") if sys.stderr.isatty() else [line]
+    click.echo("\n".join(lines), err=True)
 
 
 class ConversationId(click.ParamType):
