@@ -16,7 +16,7 @@ from streams.protocol import Acknowledgement, Dialog
 from streams.topology import Queue, Topology
 from streams.wire.records import message_record, read_ack
 from streams.wire.state import encode_dialog
-from streams.workers.endpoint import inputs
+from streams.workers.endpoint import bodies
 from tests.workers.rig import Rig
 from tests.workers.rubbish import header, journey, parties
 
@@ -139,7 +139,7 @@ def test_what_one_dialog_has_stored_is_never_too_much(
     two: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its window bounds it: in parts it could not be delivered, and would not be acknowledged."""
-    monkeypatch.setattr(inputs, "BYTES", 50)
+    monkeypatch.setattr(bodies, "BYTES", 50)
     deploy(two.cluster, with_queue(two.topology, on=False))
     two.endpoint("B", cache_bytes=0)
     parked, held = uuid.uuid4(), uuid.uuid4()
