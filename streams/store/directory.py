@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import sqlalchemy as sa
@@ -42,29 +44,36 @@ class SqlDirectory:
     def find(self, service: str) -> tuple[Offer, ...]:
         """Return a service's entry; raises SurroundingsError if the database is unavailable.
 
-        A database whose encoding lacks a character of the name has no entry for it.
+        A name that the database refuses, for example because its encoding lacks a character, has
+        no entry: the same query would be refused again.
         """
-        try:
-            return self._read(DIRECTORY.select().where(DIRECTORY.c.service_name == service))
-        except UnicodeError:
-            return ()
+        wanted = DIRECTORY.select().where(DIRECTORY.c.service_name == service)
+        with self._errors(), suppress(sa.exc.DataError, UnicodeError):
+            return self._read(wanted)
+        return ()
 
     def all(self) -> tuple[Offer, ...]:
         """Return all entries; raises SurroundingsError if the database is unavailable."""
-        return self._read(DIRECTORY.select().order_by(DIRECTORY.c.service_name))
+        with self._errors():
+            return self._read(DIRECTORY.select().order_by(DIRECTORY.c.service_name))
 
     def _read(self, wanted: sa.Select[Any]) -> tuple[Offer, ...]:
         try:
             with self._engine.connect().execution_options(**{READING: True}) as connection:
                 return tuple(self._offer(row) for row in connection.execute(wanted))
+        finally:
+            self._engine.dispose()  # queries are rare, and a pooled connection would go stale
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
         except sa.exc.SQLAlchemyError as error:
             cause = getattr(error, "orig", None) or error
             reason = " ".join(str(cause).split())
             raise SurroundingsError(
                 f"The directory in {self.address} cannot be read: {reason}.", _REMEDY
             ) from error
-        finally:
-            self._engine.dispose()  # queries are rare, and a pooled connection would go stale
 
     def _offer(self, row: Any) -> Offer:
         """Return a row unchanged; in a view any column may be NULL."""

@@ -11,8 +11,14 @@ from typing import Any, Self
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from streams.errors import SurroundingsError, UsageError
-from streams.store.database import READING, engine_for, reading_engine_for, shown
+from streams.errors import HoplineError, SurroundingsError, UsageError
+from streams.store.database import (
+    READING,
+    check_encoding,
+    engine_for,
+    reading_engine_for,
+    shown,
+)
 from streams.store.kinds import KINDS, upsert
 from streams.store.mapping import AnyRow, from_columns, to_columns
 from streams.store.prune import prunings
@@ -37,11 +43,17 @@ class Store:
     def open(cls, url: str, *, create: bool = True) -> Self:
         """Open the database at an SQLAlchemy URL and check its tables.
 
-        With ``create`` false, raises UsageError if the SQLite file is missing.
+        Raises UsageError if a PostgreSQL database is not UTF-8, because a single name could then
+        stop the monitor; with ``create`` false, also if the SQLite file is missing.
         """
         store = cls(engine_for(url, create=create))
-        with store._writing() as connection:
-            METADATA.create_all(connection)
+        try:
+            with store._writing() as connection:
+                check_encoding(connection)
+                METADATA.create_all(connection)
+        except HoplineError:
+            store.close()
+            raise
         return store
 
     @classmethod
@@ -219,7 +231,7 @@ class Store:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except sa.exc.SQLAlchemyError as error:
+        except (sa.exc.SQLAlchemyError, UnicodeError) as error:
             cause = getattr(error, "orig", None) or error
             raise SurroundingsError(f"The store {self.address} failed: {cause}.") from error
 

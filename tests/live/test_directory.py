@@ -15,6 +15,7 @@ from streams.errors import InputError, SurroundingsError, UsageError
 from streams.live.configuration.directory import FileDirectory, open_directory
 from streams.store.database import engine_for
 from streams.topology import Offer
+from tests.postgres import encoded_database
 
 PAGE = Path(__file__).parents[2] / "docs" / "writing_a_service.md"
 ONE = "routes: [{service_name: S, address: 'tcp://B:4022'}]"
@@ -169,33 +170,22 @@ def test_an_unavailable_table_is_reported_without_the_password(url: str) -> None
     assert directory.find("S") == ()
 
 
-@pytest.fixture
-def latin(postgres: str) -> Iterator[str]:
-    """Return the URL of a database that has only the characters of LATIN1, with the table."""
-    engine = sa.create_engine(postgres, isolation_level="AUTOCOMMIT")
-    url = postgres.rpartition("/")[0] + "/latin"
-    with engine.connect() as connection:
-        connection.execute(
-            sa.text(
-                "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' "
-                "TEMPLATE template0"
-            )
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+@pytest.mark.parametrize("option", ["", "?client_encoding=utf8", "?client_encoding=latin1"])
+def test_a_name_that_the_database_cannot_contain_has_no_entry(
+    postgres: str, encoding: str, option: str
+) -> None:
+    """Otherwise a request for it would turn the queue of requests off, or be repeated forever."""
+    with encoded_database(postgres, encoding) as url:
+        execute(
+            url,
+            table(),
+            "INSERT INTO hopline_directory (service_name, address) VALUES ('\u00e4', 'tcp://B:1')",
         )
-        execute(url, table())
-        yield url
-        connection.execute(sa.text("DROP DATABASE latin"))
-    engine.dispose()
-
-
-def test_a_name_that_the_database_cannot_contain_has_no_entry(latin: str) -> None:
-    """Otherwise each request for it would fail, and turn the queue of requests off."""
-    execute(
-        latin,
-        "INSERT INTO hopline_directory (service_name, address) VALUES ('\u00e4', 'tcp://B:4022')",
-    )
-    directory = open_directory(latin)
-    assert directory.find("\u4e2d\U0001f600") == ()
-    assert directory.find("\u00e4") == (Offer("\u00e4", "tcp://B:4022"),)
+        directory = open_directory(url + option)
+        assert directory.find("\u4e2d\U0001f600") == ()
+        assert directory.find("\u4e2d\0") == () == directory.find("\ud800")
+        assert directory.find("\u00e4") == (Offer("\u00e4", "tcp://B:1"),)
 
 
 def test_a_missing_database_is_reported_at_the_start(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy.dialects import postgresql
 from streams.errors import SurroundingsError, UsageError
 from streams.store import DialogSide, LatencyWindow, MalformedWindow, Progress, Row, Store
 from streams.store.kinds import KINDS, upsert
+from tests.postgres import encoded_database
 from tests.store.build import COPIED, EVENT, GAP, LATENCY, MALFORMED, MISSING, REPEAT, ROWS
 from tests.store.build_state import DIALOG, STATE_ROWS
 
@@ -173,6 +174,35 @@ def test_a_store_belongs_to_one_monitor(store: Store) -> None:
 def test_an_invalid_store_is_reported(url: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         Store.open(url)
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_is_not_utf_8_is_refused(postgres: str, encoding: str) -> None:
+    """Otherwise a name that it cannot contain would end the monitor, again after each restart."""
+    with encoded_database(postgres, encoding) as url:
+        with pytest.raises(UsageError, match=f"has the encoding {encoding}, not UTF8") as refused:
+            Store.open(url)
+        assert "CREATE DATABASE name ENCODING 'UTF8'" in refused.value.remedy
+        engine = sa.create_engine(url, client_encoding="utf8")
+        assert sa.inspect(engine).get_table_names() == []
+        engine.dispose()
+
+
+def test_the_encoding_of_the_client_does_not_matter(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    row = replace(EVENT, to_service="\u4e2d\U0001f600")
+    with encoded_database(postgres, "UTF8") as url:
+        with Store.open(f"{url}?client_encoding=latin1") as store:
+            store.write("q", "run", 0, [row])
+        with Store.look(url) as store:
+            assert store.read(type(EVENT)) == (row,)
+
+
+def test_a_text_that_cannot_be_encoded_is_reported_as_a_failure_of_the_store(store: Store) -> None:
+    with pytest.raises(SurroundingsError, match=r"failed: .*surrogates not allowed"):
+        store.write("q", "run", 0, [replace(EVENT, to_service="\ud800")])
 
 
 def test_a_report_does_not_make_an_empty_store(tmp_path: Path) -> None:
