@@ -40,7 +40,7 @@ class CommittedState:
     service before further messages wait for their turn (``flows``). ``gaps`` contains the dialogs
     with out-of-order fragments, by conversation and side. Route ``requests`` are grouped by
     database; ``fits`` returns whether a conversation belongs to this partition, and ``new_id``
-    returns the id of a new request, which nobody can compute in advance; ``working`` is called
+    returns an unpredictable id for a new request; ``working`` is called
     before a body is checked, because the check may take long; ``seen`` contains applied statements
     that an application may repeat. ``retention`` tracks which input records the dialogs still need.
     """

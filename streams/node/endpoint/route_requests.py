@@ -138,7 +138,7 @@ def _size(service: str) -> int:
 class Configuration:
     """The requests of one database: committed requests, and those changed by the transaction.
 
-    ``new_id`` returns an id that nobody can compute in advance: if another conversation occupied a
+    ``new_id`` returns an unpredictable id: if another conversation occupied a
     request's id at the configuration service, the request would remain open and unanswered.
     ``fits`` returns whether a conversation id belongs to the partition that stores these requests
     (see :func:`~streams.protocol.request_owner`).
