@@ -32,14 +32,10 @@ ErrorReply = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class NoticeAnswer:
-    """T-SQL for the requesting database (perhaps empty), or an error."""
+    """T-SQL for the requesting database (perhaps empty), and perhaps an error."""
 
     sql: str = ""
     refusal: ErrorReply | None = None
-
-
-NOTHING_TO_DO = NoticeAnswer()
-"""An equivalent route exists."""
 
 
 def asker(topology: Topology, broker: str) -> tuple[str, Database] | None:
@@ -69,17 +65,22 @@ def answer(
     """Decide the answer to a request.
 
     ``offers`` are the directory's entries for the service, and ``routes`` the routes of the
-    requesting database; ``now`` is in epoch seconds. If one offer matches the request, all offers
-    become routes: several broker ids balance the load, several addresses are tried in turn, and no
-    further requests are needed.
+    requesting database; ``now`` is in epoch seconds. All offers become routes: several broker ids
+    balance the load, several addresses are tried in turn, and no further requests are needed.
+
+    If no offer has the requested broker id, the request is refused, but the offers become routes
+    anyway. A database has only one open request for a service, so another dialog that needs one of
+    these routes may not be able to request it.
     """
     refusal = refusal_of(asked, offers)
     if refusal is not None:
         return NoticeAnswer(refusal=refusal)
+    if not any(_fits(offer, asked) for offer in offers):
+        refusal = _unknown(asked)
     there = {route_key(route) for route in routes if not _expired(route, now)}
     distinct = {offer.key: offer for offer in offers}
     missing = (offer for key, offer in distinct.items() if key not in there)
-    return NoticeAnswer("\n".join([*purge(routes, now), *map(_create, missing)]))
+    return NoticeAnswer("\n".join([*purge(routes, now), *map(_create, missing)]), refusal)
 
 
 def purge(routes: Iterable[Route], now: float) -> Iterator[str]:
@@ -90,12 +91,16 @@ def purge(routes: Iterable[Route], now: float) -> Iterator[str]:
 
 
 def refusal_of(asked: MissingRoute, offers: Sequence[Offer]) -> ErrorReply | None:
-    """Return why no offer can match the request, regardless of the content of the catalog."""
-    if not any(_fits(offer, asked) for offer in offers):
-        of = "" if asked.broker is None else f" at {asked.broker}"
-        return UNKNOWN, error_text(f"the directory has no address of {asked.service}{of}")
+    """Return why no route to the service can be created, regardless of broker id and catalog."""
+    if not any(offer.service == asked.service for offer in offers):
+        return _unknown(asked)
     broken = [breach.detail for offer in offers for breach in offer.breaches]
     return (UNUSABLE, error_text(f"{asked.service}: {broken[0]}")) if broken else None
+
+
+def _unknown(asked: MissingRoute) -> ErrorReply:
+    of = "" if asked.broker is None else f" at {asked.broker}"
+    return UNKNOWN, error_text(f"the directory has no address of {asked.service}{of}")
 
 
 def error_text(text: str) -> str:

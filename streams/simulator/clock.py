@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import random
+import uuid
 from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Any, TypeVar
@@ -99,6 +100,13 @@ class Chance:
     def pick(self, items: Sequence[T]) -> T:
         """Return one of the items."""
         return items[self.below(len(items))]
+
+    def guid(self) -> uuid.UUID:
+        """Return a UUID in the format of version 4."""
+        number = 0
+        for _ in range(4):
+            number = number << 32 | self.below(1 << 32)
+        return uuid.UUID(int=number, version=4)
 
     def heavy(self, mean: int) -> int:
         """Return a number from 0 on, with this mean and a heavy tail (Pareto, exponent 2)."""

@@ -78,7 +78,11 @@ class EndpointProcess:
         self.aborts = 0
         scenario = instance.around.scenario
         self.node = Endpoint(
-            instance.name, self._seen(), scenario.limits, flight=2 * scenario.batch
+            instance.name,
+            self._seen(),
+            scenario.limits,
+            flight=2 * scenario.batch,
+            new_id=instance.ids.guid,
         )
         self.node.requests = store.state.restore_requests()
         self.node.seen = dict(store.state.seen)

@@ -39,7 +39,8 @@ class Surroundings:
 class Instance:
     """One SQL Server process of the topology; ``skew`` is its clock error (us).
 
-    ``pairs`` are the mirrored databases of which the instance is a partner, in any role.
+    ``pairs`` are the mirrored databases of which the instance is a partner, in any role. ``ids``
+    makes the ids of route requests; it is not used otherwise, and a crash does not reset it.
     """
 
     name: str
@@ -50,10 +51,12 @@ class Instance:
     own: Store = field(init=False)
     forwarder: Forwarding | None = None
     chance: Chance = field(init=False)
+    ids: Chance = field(init=False)
 
     def __post_init__(self) -> None:
         self.own = Store(self.name)
         self.chance = Chance(self.around.seed, f"instance {self.name}")
+        self.ids = Chance(self.around.seed, f"ids {self.name}")
 
     # --- durable state ---------------------------------------------------------------------------
 

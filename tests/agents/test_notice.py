@@ -163,6 +163,23 @@ def test_a_route_that_exists_is_not_looked_up_for_each_request(
     assert len(reads) == 3
 
 
+def test_a_request_for_another_broker_id_creates_the_routes_and_is_refused(
+    system: System, tmp_path: Path
+) -> None:
+    """A database has one request for a service, and other dialogs wait for its routes too."""
+    file = tmp_path / "directory.yaml"
+    named = "service_name: TargetService, broker_instance: DatabaseB"
+    file.write_text(SHIPPED.read_text().replace("service_name: TargetService", named))
+    notices = Notices(system.cluster, open_directory(str(file)), lambda: 1_000.0)
+    refusal = UNKNOWN, "the directory has no address of TargetService at Nobody"
+    for _ in range(3):
+        request = missing_route("TargetService", "Nobody") or b""
+        assert notices.answer("DatabaseA", request) == refusal
+        assert [route.broker for route in configured(system)] == ["DatabaseB"]
+    assert notices.answer("DatabaseA", missing_route("TargetService", None) or b"") is None
+    assert len(configured(system)) == 1
+
+
 @pytest.mark.parametrize(
     ("broker", "code"),
     [("\x1b\ud800" + "x" * 16_000, UNKNOWN), ("DatabaseA", UNUSABLE)],

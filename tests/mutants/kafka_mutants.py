@@ -1923,6 +1923,36 @@ MUTANTS = (
         "node/test_long_names.py::test_a_status_with_a_name_that_is_too_long_begins_no_request",
     ),
     KafkaMutant(
+        "create no routes if a request for another broker id is refused",
+        "services/notice.py",
+        "        refusal = _unknown(asked)\n",
+        "        return NoticeAnswer(refusal=_unknown(asked))\n",
+        "services/test_notice.py"
+        "::test_a_request_for_another_broker_id_is_refused_but_creates_the_routes",
+    ),
+    KafkaMutant(
+        "confirm a request for another broker id",
+        "live/configuration/notice.py",
+        "        refusal = failure or found.refusal\n",
+        "        refusal = failure\n",
+        "agents/test_notice.py"
+        "::test_a_request_for_another_broker_id_creates_the_routes_and_is_refused",
+    ),
+    KafkaMutant(
+        "compute the ids of route requests",
+        "node/endpoint/route_requests.py",
+        "conversation = self._next_id()",
+        'conversation = uuid.uuid5(uuid.NAMESPACE_OID, f"{service}{known.total}{now}")',
+        "node/test_configuration.py::test_ids_do_not_follow_from_what_is_asked",
+    ),
+    KafkaMutant(
+        "let workers compute the ids of route requests",
+        "workers/endpoint/assignment.py",
+        "new_id=uuid.uuid4,",
+        "new_id=lambda: uuid.uuid5(uuid.NAMESPACE_OID, str(time.time_ns())),",
+        "workers/test_configuration.py::test_ex_56_one_request_for_the_dialogs_of_all_partitions",
+    ),
+    KafkaMutant(
         "count only committed requests",
         "node/endpoint/route_requests.py",
         "self.committed.open_bytes + self.changed.open_bytes >= OPEN_BYTES",

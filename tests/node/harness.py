@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+from streams.chance import Chance
 from streams.errors import Event, EventKind
 from streams.node import (
     HELD,
@@ -282,7 +283,14 @@ class Node:
     def new_endpoint(self) -> Endpoint:
         """Return an endpoint worker's memory; it keeps few dialogs as values."""
         dialogs = Dialogs(unpack_dialog, awake=2)
-        return Endpoint(self.name, self.catalog, self.net.limits, dialogs, flight=self.net.flight)
+        return Endpoint(
+            self.name,
+            self.catalog,
+            self.net.limits,
+            dialogs,
+            flight=self.net.flight,
+            new_id=self.net.chance.guid,
+        )
 
     def restart_endpoint(self) -> None:
         """Begin anew after a crash, from what the ``dialog`` topic holds."""
@@ -333,7 +341,7 @@ class Net:
         most: int = UNLIMITED,
         flight: int = UNLIMITED,
     ) -> None:
-        self.most, self.flight = most, flight
+        self.most, self.flight, self.chance = most, flight, Chance(1)
         self.topology, self.limits, self.now = made, limits or Limits(), START
         catalog = catalog_of(made, 1)
         self.silent: set[str] = set()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from streams.chance import Chance
 from streams.errors import Number
 from streams.node import Forwarder, Outcome, Place, Record, catalog_of
 from streams.node.endpoint.route_requests import (
@@ -34,6 +35,7 @@ from .places import ASKING
 
 SECOND = 1000
 LONGEST = Limits().retries[-1]
+NEW_ID = Chance(1).guid
 
 
 @dataclass
@@ -45,7 +47,7 @@ class Bench:
     asked: list[BeginNotice] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.requests = Configuration("AW")
+        self.requests = Configuration(NEW_ID)
         catalog = catalog_of(ASKING, 1)
         self.forwarder = Forwarder("Home", catalog, Envelope, lambda _: True)
 
@@ -125,10 +127,10 @@ def test_the_body_is_the_documented_one() -> None:
 
 
 def test_a_committed_request_that_has_ended_since_is_not_open() -> None:
-    requests = Configuration("AW")
+    requests = Configuration(NEW_ID)
     begun = requests.ask("New", None, START)
     assert begun is not None
-    later = Configuration("AW", committed=requests.changed)
+    later = Configuration(NEW_ID, committed=requests.changed)
     assert later.open(begun.conversation) is not None
     assert later.ended(begun.conversation, START) == TryAgain("New")
     assert later.open(begun.conversation) is None
@@ -188,22 +190,26 @@ def test_the_end_of_another_conversation_means_nothing() -> None:
     assert bench.requests.ended(first, START) is None
 
 
-def test_ids_follow_from_what_is_asked() -> None:
-    """After a crash the same request has the same id; another database's or service's has not."""
+def test_ids_do_not_follow_from_what_is_asked() -> None:
+    """They are what the source of ids has made: whoever knows the rest cannot compute them."""
 
-    def begun(broker: str, service: str) -> uuid.UUID:
-        made = Configuration(broker).ask(service, None, START)
+    def begun(seed: int) -> uuid.UUID:
+        made = Configuration(Chance(seed).guid).ask("New", None, START)
         assert made is not None
         return made.conversation
 
-    assert begun("AW", "New") == begun("AW", "New")
-    assert len({begun("AW", "New"), begun("AX", "New"), begun("AW", "new")}) == 3
+    assert [begun(1), begun(2)] == [Chance(1).guid(), Chance(2).guid()]
+
+
+def test_who_owns_a_request_follows_from_broker_id_and_service() -> None:
+    owners = {request_owner(*of) for of in (("AW", "New"), ("AX", "New"), ("AW", "new"))}
+    assert len(owners) == 3 and request_owner("AW", "New") in owners
     assert request_owner("A", "B") != request_owner("AB", "")
 
 
 def test_every_request_of_a_service_has_one_owner() -> None:
     """On Kafka the conversation is in the partition that keeps the request."""
-    requests = Configuration("AW", fits=lambda made: made.int % 8 == 3)
+    requests = Configuration(NEW_ID, fits=lambda made: made.int % 8 == 3)
     for n in range(20):
         begun = requests.ask("New", None, START + n * LONGEST)
         assert begun is not None and begun.conversation.int % 8 == 3
@@ -213,7 +219,7 @@ def test_every_request_of_a_service_has_one_owner() -> None:
 @pytest.mark.parametrize("service", ["a\x00", "\x1b", "\ud800", "\uffff"])
 def test_a_name_that_no_xml_can_carry_is_not_asked_for(service: str) -> None:
     """The conversation stays delayed; nobody sends what the application could not read."""
-    requests = Configuration("AW")
+    requests = Configuration(NEW_ID)
     assert requests.ask(service, None, START) is None and len(requests.changed) == 0
 
 
@@ -284,7 +290,7 @@ def test_one_request_is_open_and_none_is_forgotten(steps: list[tuple[str, int, i
 
     A restart from the records (one for each service) changes nothing.
     """
-    requests, now = Configuration("AW"), START
+    requests, now = Configuration(NEW_ID), START
     open_by: dict[str, uuid.UUID] = {}
     used: set[uuid.UUID] = set()
     for what, n, seconds in steps:
@@ -303,7 +309,7 @@ def test_one_request_is_open_and_none_is_forgotten(steps: list[tuple[str, int, i
             now += seconds * SECOND
         else:
             kept = [replace(one) for one in (*requests.committed, *requests.changed)]
-            requests = Configuration("AW", committed=Requests(kept))
+            requests = Configuration(NEW_ID, committed=Requests(kept))
     now += LONGEST
     for service in ("S0", "S1", "S2"):
         assert (requests.ask(service, None, now) is None) is (service in open_by)

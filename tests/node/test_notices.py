@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
+from streams.chance import Chance
 from streams.errors import Number
 from streams.node import Endpoint, Transaction, catalog_of
 from streams.node.endpoint import route_requests
@@ -58,7 +59,7 @@ def begin(endpoint: Endpoint) -> Transaction:
 
 
 def endpoint(of: Topology = ASKING) -> Endpoint:
-    return Endpoint("Home", catalog_of(of, 1))
+    return Endpoint("Home", catalog_of(of, 1), new_id=Chance(1).guid)
 
 
 @shows("N1")
@@ -79,17 +80,22 @@ def test_the_request_is_two_commands_in_the_same_transaction() -> None:
 
 
 def test_an_aborted_request_is_asked_again() -> None:
-    """Nothing of it happened, and its id is the same the next time."""
+    """Nothing of it happened, so exactly one request is open afterwards."""
     one = endpoint()
     tx = begin(one)
     tx.status(asking())
     tx.close()
-    first = tx.notices.said
     one.abandon(tx)
     assert one.requests == {}
     tx = begin(one)
     tx.status(asking())
-    assert [c.command_id for c in commit(one, tx)] == [c.command_id for c in first]
+    opening, question = commit(one, tx)
+    assert opening.conversation == question.conversation
+    [request] = one.requests["AW"]
+    assert (request.conversation, request.total) == (opening.conversation, 1)
+    tx = begin(one)
+    tx.status(asking())
+    assert commit(one, tx) == []
 
 
 def test_a_request_that_cannot_be_begun_has_ended() -> None:

@@ -150,11 +150,12 @@ def test_every_route_to_the_service_is_created() -> None:
     [
         ((), None, UNKNOWN, "no address of TargetService"),
         ((Offer("targetservice", HOP),), None, UNKNOWN, "no address of TargetService"),
-        ((Offer(TARGET, HOP, "B"),), "C", UNKNOWN, "no address of TargetService at C"),
+        ((Offer("targetservice", HOP, "B"),), "C", UNKNOWN, "no address of TargetService at C"),
         ((Offer(TARGET, "ServerB"),), None, UNUSABLE, "'ServerB' is not a valid address"),
         ((Offer(TARGET, "TRANSPORT"),), None, UNUSABLE, "ADDRESS is TRANSPORT"),
         ((Offer(TARGET, HOP, lifetime=0),), None, UNUSABLE, "LIFETIME is 0"),
         ((Offer(TARGET, HOP), Offer(TARGET, "")), None, UNUSABLE, "ADDRESS is empty"),
+        ((Offer(TARGET, HOP, "B"), Offer(TARGET, "")), "C", UNUSABLE, "ADDRESS is empty"),
     ],
 )
 @shows("N3")
@@ -163,6 +164,23 @@ def test_what_cannot_be_created_is_refused(
 ) -> None:
     found = refused(*offers, broker=broker)
     assert found[0] == code and message in found[1]
+
+
+@shows("N3")
+def test_a_request_for_another_broker_id_is_refused_but_creates_the_routes() -> None:
+    """Dialogs to the directory's broker ids wait for the same request, and find their routes."""
+    offers = Offer(TARGET, HOP, "B"), Offer(TARGET, "tcp://ServerC:4022", "C")
+    found = answer(MissingRoute(TARGET, "Nobody"), offers, routes(ASKING), NOW)
+    refusal = UNKNOWN, "the directory has no address of TargetService at Nobody"
+    assert found.refusal == refusal
+    assert found.sql == answer(MissingRoute(TARGET), offers, routes(ASKING), NOW).sql
+    after = apply_sql(ASKING, "ServerA", "DatabaseA", found.sql, NOW)
+    assert after.findings == ASKING.findings and len(made(after)) == 2
+    assert verdict(after, broker="B") == (Verdict.SEND, [HOP])
+    assert verdict(after)[0] is Verdict.SEND
+    assert verdict(after, broker="Nobody")[0] is Verdict.ASK
+    again = answer(MissingRoute(TARGET, "Nobody"), offers, routes(after), NOW)
+    assert (again.sql, again.refusal) == ("", refusal)
 
 
 def test_an_error_can_be_written_as_xml() -> None:

@@ -144,7 +144,7 @@ def test_6_a_forwarder_that_remembers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_7_more_out_of_order_than_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    def generous(name: str, catalog: Any, limits: Limits, flight: int) -> Endpoint:
+    def generous(name: str, catalog: Any, limits: Limits, **_: Any) -> Endpoint:
         return Endpoint(name, catalog, Limits(window=1_000))
 
     monkeypatch.setattr(endpoint_module, "Endpoint", generous)

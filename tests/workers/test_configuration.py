@@ -100,6 +100,7 @@ def test_ex_56_one_request_for_the_dialogs_of_all_partitions(asking: Rig) -> Non
         ((home, open_),) = requests(asking).items()
         assert home == partition_of(request_owner("DatabaseA", "TargetService"), COUNT)
         assert home == partition_of(question.conversation, COUNT)
+        assert question.conversation.version == 4, "the id is random"
         assert (open_.conversation, open_.total) == (question.conversation, 1)
 
         first.stop()  # whoever takes over knows that it has asked

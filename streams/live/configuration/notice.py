@@ -17,7 +17,6 @@ from streams.prose import clipped
 from streams.services import answer, purge
 from streams.services.notice import (
     NO_REQUEST,
-    NOTHING_TO_DO,
     UNKNOWN,
     UNUSABLE,
     ErrorReply,
@@ -90,16 +89,20 @@ class Notices:
         self, broker: str, asked: MissingRoute, offers: Sequence[Offer], now: float
     ) -> ErrorReply | None:
         known = asker(self._last.topology, broker) if now - self._last.at < _FRESH else None
-        if known is not None and answer(asked, offers, known[1].routes, now) == NOTHING_TO_DO:
-            return None
+        if known is not None:
+            found = answer(asked, offers, known[1].routes, now)
+            if not found.sql:
+                return found.refusal
         state = read_catalog(self.cluster)
         self._last.topology, self._last.at = live_topology(state), now
         place = asker(self._last.topology, broker)
         if place is None:
             return UNKNOWN, f"the catalog has no database with the broker id {broker}"
         found = answer(asked, offers, place[1].routes, now)
-        refusal = self._execute(place, found.sql, now, state)
-        text = refusal[1] if refusal else found.sql or "a route now exists"
+        failure = self._execute(place, found.sql, now, state)
+        refusal = failure or found.refusal
+        done = () if failure or not found.sql else (found.sql,)
+        text = "\n".join((refusal[1], *done) if refusal else done) or "a route now exists"
         log.info(
             "%s/%s requests a route to %s: %s",
             place[0], place[1].name, clipped(asked.service), text,

@@ -15,7 +15,7 @@ from streams.node.endpoint.dialogs import Dialogs, Kept
 from streams.node.endpoint.flows import UNLIMITED, Flows
 from streams.node.endpoint.groups import Groups
 from streams.node.endpoint.retention import RetentionFloor, TrimPoint
-from streams.node.endpoint.route_requests import Requests, anywhere
+from streams.node.endpoint.route_requests import Requests, anywhere, no_id
 from streams.node.endpoint.timers import AT_ONCE, Timers
 from streams.node.endpoint.waiting import Waiting
 from streams.protocol import EVERYTHING, Dialog, DialogKey, Limits, Seen, Source, State
@@ -39,10 +39,10 @@ class CommittedState:
     older keys may be removed. ``flight`` is the number of messages that may be in flight to one
     service before further messages wait for their turn (``flows``). ``gaps`` contains the dialogs
     with out-of-order fragments, by conversation and side. Route ``requests`` are grouped by
-    database; ``fits`` returns whether a conversation belongs to this partition; ``working`` is
-    called before a body is checked, because the check may take long; ``seen`` contains applied
-    statements that an application may repeat. ``retention`` tracks which input records the dialogs
-    still need.
+    database; ``fits`` returns whether a conversation belongs to this partition, and ``new_id``
+    returns an unpredictable id for a new request; ``working`` is called
+    before a body is checked, because the check may take long; ``seen`` contains applied statements
+    that an application may repeat. ``retention`` tracks which input records the dialogs still need.
     """
 
     instance: str
@@ -55,6 +55,7 @@ class CommittedState:
     applied_until: int = EVERYTHING
     requests: dict[str, Requests] = field(default_factory=dict)
     fits: Callable[[uuid.UUID], bool] = anywhere
+    new_id: Callable[[], uuid.UUID] = no_id
     working: Callable[[], None] = _ignore
     seen: dict[Source, Seen] = field(default_factory=dict)
     retention: RetentionFloor = field(default_factory=RetentionFloor)

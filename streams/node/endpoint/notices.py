@@ -111,10 +111,9 @@ class Notices:
     def _of(self, database: str) -> Configuration | None:
         """Return a database's requests with the changes so far; ``None`` without a database."""
         kept, endpoint = self._kept.get(database), self.endpoint
-        here = endpoint.here.databases.get(database)
-        if kept is None and here is not None:
+        if kept is None and database in endpoint.here.databases:
             known = endpoint.requests.get(database) or Requests()
-            kept = Configuration(here.broker_id, endpoint.limits, endpoint.fits, known)
+            kept = Configuration(endpoint.new_id, endpoint.limits, endpoint.fits, known)
             self._kept[database] = kept
         return kept
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from xml.sax.saxutils import escape
 
-from streams.protocol import Limits, Request, request_owner
+from streams.protocol import Limits, Request
 from streams.routing import CONFIGURATION_SERVICE, SYSTEM_SERVICE
 from streams.topology.system import PREFIX
 from streams.xml_reader import parse_xml
@@ -62,6 +62,11 @@ class TryAgain:
 def anywhere(_: uuid.UUID) -> bool:
     """Accept any conversation id, because the instance has only one partition."""
     return True
+
+
+def no_id() -> uuid.UUID:
+    """Refuse to make an id, for an endpoint that requests no routes."""
+    raise RuntimeError("an endpoint that requests routes needs a source of ids")
 
 
 class Requests:
@@ -133,11 +138,13 @@ def _size(service: str) -> int:
 class Configuration:
     """The requests of one database: committed requests, and those changed by the transaction.
 
+    ``new_id`` returns an unpredictable id: if another conversation occupied a
+    request's id at the configuration service, the request would remain open and unanswered.
     ``fits`` returns whether a conversation id belongs to the partition that stores these requests
-    (see :func:`request_owner`).
+    (see :func:`~streams.protocol.request_owner`).
     """
 
-    broker_id: str
+    new_id: Callable[[], uuid.UUID]
     limits: Limits = field(default_factory=Limits)
     fits: Callable[[uuid.UUID], bool] = anywhere
     committed: Requests = field(default_factory=Requests)
@@ -154,7 +161,7 @@ class Configuration:
         body = missing_route(service, broker)
         if known.conversation is not None or now < known.again_at or body is None:
             return None
-        conversation = self._next_id(service, known.total, now)
+        conversation = self._next_id()
         rounds, total = known.rounds + 1, known.total + 1
         self.changed.put(replace(known, conversation=conversation, rounds=rounds, total=total))
         message_id = uuid.uuid5(conversation, "MissingRoute")
@@ -191,12 +198,9 @@ class Configuration:
         """Yield the services whose committed requests are to be forgotten."""
         return (known for known in self.committed.excess(now) if self.changed.get(known) is None)
 
-    def _next_id(self, service: str, total: int, now: int) -> uuid.UUID:
-        base = request_owner(self.broker_id, service)
-        salt = 0
-        # the time distinguishes requests, because a forgotten request counts from 0 again
-        while not self.fits(made := uuid.uuid5(base, f"{total}:{now}:{salt}")):
-            salt += 1
+    def _next_id(self) -> uuid.UUID:
+        while not self.fits(made := self.new_id()):
+            pass
         return made
 
 

@@ -233,6 +233,7 @@ class Assignment:
             self._limits,
             Dialogs(unpack_dialog),
             fits=partial(self._is_in, number),
+            new_id=uuid.uuid4,
             working=beat,
         )
         endpoint.advance(self._control.now())
