@@ -20,6 +20,7 @@ from streams.wire.specs import spec
 from streams.workers.control.heartbeat_writer import HeartbeatWriter
 from streams.workers.control.remote_watch import _RECEIVED
 from tests.node.test_mirror import TOPOLOGY
+from tests.running import DEADLINE
 
 PARTNER = "partner1"
 GUID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -51,6 +52,8 @@ def written(
     headers: Mapping[str, str | bytes | None] = {ANNOUNCED: announced}
     for count in (1, 2):
         writer.write(PARTNER, count, 1.0, view, dict(headers))
+        # a broker that has just started may need more than a second for the first one
+        assert writer.producer.flush(DEADLINE) == 0
     writer.close()
     messages = read_all(Cluster(kafka, Topics(unique)), cluster.topics.presence)
     *_, last = messages

@@ -96,8 +96,9 @@ def _printable(text: str) -> str:
 
 def log_to_stderr(form: LogFormat = LogFormat.TEXT, *, verbose: bool = False) -> None:
     """Log to stderr, like progress; stdout is for results."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO if verbose else logging.WARNING)
+    handler = logging.StreamHandler(sys.stderr)
     text = TextFormatter("%(asctime)s %(levelname)s %(message)s")
-    for handler in logging.getLogger().handlers:
-        handler.setFormatter(JsonFormatter() if form is LogFormat.JSON else text)
+    handler.setFormatter(JsonFormatter() if form is LogFormat.JSON else text)
+    level = logging.INFO if verbose else logging.WARNING
+    logging.basicConfig(handlers=[handler], level=level)
     logging.getLogger("hopline.librdkafka").setLevel(logging.ERROR)
