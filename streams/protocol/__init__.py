@@ -46,7 +46,14 @@ from streams.protocol.frames import (
 from streams.protocol.heartbeat import LONGEST_PERIOD, Claim
 from streams.protocol.limits import Limits
 from streams.protocol.machine import Machine
-from streams.protocol.names import BROKER_UNITS, NAME_UNITS, is_too_long, name_too_long, units
+from streams.protocol.names import (
+    BROKER_UNITS,
+    NAME_UNITS,
+    invalid_name,
+    is_too_long,
+    name_too_long,
+    units,
+)
 from streams.protocol.request import Request
 from streams.protocol.seen import Seen, SeenStatement
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
@@ -102,6 +109,7 @@ __all__ = [
     "StatementIds",
     "Status",
     "Transmit",
+    "invalid_name",
     "is_too_long",
     "name_too_long",
     "request_owner",

@@ -137,7 +137,7 @@ def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowC
     """Return the change to a flow or, if nothing changes, the flow's reach in the old topology."""
     one, other = Course(old, flow), Course(new, flow)
     before, after = one.reach(), other.reach()
-    open_only = tuple(t for t in lost(before, after) if _keeps_dialogs(new, flow, before, t))
+    open_only = tuple(t for t in lost(before, after) if _keeps_dialogs(new, flow, t))
     change = worst((compare_flows(before, after, open_only), *touched.changed))
     if change is None:
         return before
@@ -149,15 +149,14 @@ def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowC
     )  # fmt: skip
 
 
-def _keeps_dialogs(new: Estate, flow: Direction, before: Reach, target: Target) -> bool:
+def _keeps_dialogs(new: Estate, flow: Direction, target: Target) -> bool:
     """Return whether open dialogs with a target still reach it: they are locked to its broker id.
 
     A flow that names a broker id has no dialogs with another one.
     """
     if flow.broker is not None:
         return False
-    locked = replace(flow, broker=broker_key(before.arrivals[target].broker))
-    return target in Course(new, locked).reach().arrivals
+    return target in Course(new, replace(flow, broker=target.broker)).reach().arrivals
 
 
 def _place(loss: Loss) -> tuple[str, ...]:

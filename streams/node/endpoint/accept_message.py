@@ -9,27 +9,20 @@ from streams.node.endpoint.overlay import Overlay
 from streams.node.mirroring.owners import receiving_database
 from streams.protocol import (
     ADDRESSES,
-    BROKER_UNITS,
-    NAME_UNITS,
     Ack,
     Flag,
     Machine,
     Message,
     Parties,
     State,
-    is_too_long,
+    invalid_name,
 )
-
-_FROM_SERVICE = Number.FROM_SERVICE_MISSING, Number.FROM_SERVICE_TOO_LONG
-_FROM_BROKER = Number.FROM_BROKER_MISSING, Number.FROM_BROKER_TOO_LONG
-_TO_SERVICE = Number.TO_SERVICE_MISSING, Number.TO_SERVICE_TOO_LONG
-_CONTRACT = Number.CONTRACT_MISSING, Number.CONTRACT_TOO_LONG
 
 
 def admit(tx: Overlay, message: Message) -> Machine | None:
     """Return the machine for the message, or ``None`` after a rejection was reported."""
     parties = message.parties
-    broken = _broken(parties)
+    broken = invalid_name(parties)
     if broken is not None:
         return _reject(tx, message, broken)
     database = choose_database(tx, message)
@@ -58,21 +51,6 @@ def admit(tx: Overlay, message: Message) -> Machine | None:
             send_error(tx, message.conversation, back, dropped, attempt)
         return _reject(tx, message, Number.TO_SERVICE_NOT_FOUND)
     return machine
-
-
-def _broken(parties: Parties) -> Number | None:
-    """Return the error number if a name in the header is missing or too long (5.3)."""
-    for text, longest, missing, too_long in (
-        (parties.from_service, NAME_UNITS, *_FROM_SERVICE),
-        (parties.from_broker, BROKER_UNITS, *_FROM_BROKER),
-        (parties.to_service, NAME_UNITS, *_TO_SERVICE),
-        (parties.contract, NAME_UNITS, *_CONTRACT),
-    ):
-        if not text:
-            return missing
-        if is_too_long(text, longest):
-            return too_long
-    return None
 
 
 def choose_database(tx: Overlay, message: Message) -> str | None:
