@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
 from streams.errors import SurroundingsError
+from streams.prose import clipped
 from streams.store.database import READING, engine_for, shown
 from streams.topology import Offer, Source
 from streams.topology.offers import OFFER_LIFETIME
+
+log = logging.getLogger("hopline.notice")
 
 DIRECTORY = sa.table(
     "hopline_directory",
@@ -23,6 +27,8 @@ DIRECTORY = sa.table(
     sa.column("lifetime"),  # seconds
 )
 _REMEDY = "docs/writing_a_service.md has the definition of a directory's table."
+_LONGEST_REASON = 300
+"""Maximum length in characters of a reason in the log; a driver may quote the requested name."""
 
 
 class SqlDirectory:
@@ -45,12 +51,17 @@ class SqlDirectory:
         """Return a service's entry; raises SurroundingsError if the database is unavailable.
 
         A name that the database refuses, for example because its encoding lacks a character, has
-        no entry: the same query would be refused again.
+        no entry: the same query would be refused again. An error in a view's own data looks the
+        same, so each refusal is logged.
         """
         wanted = DIRECTORY.select().where(DIRECTORY.c.service_name == service)
-        with self._errors(), suppress(sa.exc.DataError, UnicodeError):
-            return self._read(wanted)
-        return ()
+        with self._errors():
+            try:
+                return self._read(wanted)
+            except (sa.exc.DataError, UnicodeError) as error:
+                reason = clipped(_reason(error), _LONGEST_REASON)
+                log.warning("%s: no entry of %s: %s", self.address, clipped(service), reason)
+                return ()
 
     def all(self) -> tuple[Offer, ...]:
         """Return all entries; raises SurroundingsError if the database is unavailable."""
@@ -69,10 +80,8 @@ class SqlDirectory:
         try:
             yield
         except sa.exc.SQLAlchemyError as error:
-            cause = getattr(error, "orig", None) or error
-            reason = " ".join(str(cause).split())
             raise SurroundingsError(
-                f"The directory in {self.address} cannot be read: {reason}.", _REMEDY
+                f"The directory in {self.address} cannot be read: {_reason(error)}.", _REMEDY
             ) from error
 
     def _offer(self, row: Any) -> Offer:
@@ -83,3 +92,8 @@ class SqlDirectory:
             row.service_name, row.address or "", row.broker_instance, row.mirror_address,
             lifetime, source,
         )  # fmt: skip
+
+
+def _reason(error: Exception) -> str:
+    """Return the driver's message in one line."""
+    return " ".join(str(getattr(error, "orig", None) or error).split())

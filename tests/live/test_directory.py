@@ -173,7 +173,7 @@ def test_an_unavailable_table_is_reported_without_the_password(url: str) -> None
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
 @pytest.mark.parametrize("option", ["", "?client_encoding=utf8", "?client_encoding=latin1"])
 def test_a_name_that_the_database_cannot_contain_has_no_entry(
-    postgres: str, encoding: str, option: str
+    postgres: str, encoding: str, option: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Otherwise a request for it would turn the queue of requests off, or be repeated forever."""
     with encoded_database(postgres, encoding) as url:
@@ -185,6 +185,7 @@ def test_a_name_that_the_database_cannot_contain_has_no_entry(
         directory = open_directory(url + option)
         assert directory.find("\u4e2d\U0001f600") == ()
         assert directory.find("\u4e2d\0") == () == directory.find("\ud800")
+        assert "no entry of \u4e2d" in caplog.text
         assert directory.find("\u00e4") == (Offer("\u00e4", "tcp://B:1"),)
 
 
