@@ -178,7 +178,8 @@ class Transactor:
                 if cause.code() in FENCED:
                     raise FencedError(
                         f"{self._name}: another process has taken over.",
-                        "Give each process its own name.",
+                        "Restart this process. If another process uses its name, give each process "
+                        "its own name; otherwise, this process was suspended for too long.",
                     ) from error
                 if cause.fatal() or (cause.retriable() and time.monotonic() > deadline):
                     raise self._cluster.unreachable(error, self._timeout) from error

@@ -26,6 +26,7 @@ _TRANSACTIONS = "workers/endpoint/transactions.py"
 _APPLYING = "workers/endpoint/commit_work.py"
 _APPLY_WORK = "workers/endpoint/apply_work.py"
 _PARTITION = "workers/endpoint/partition.py"
+_LOOK_AHEAD = "workers/endpoint/look_ahead.py"
 _ALLOWANCE = "workers/endpoint/allowance.py"
 _ASSIGNMENT = "workers/endpoint/assignment.py"
 _RESTORE = "workers/endpoint/restore.py"
@@ -98,6 +99,43 @@ MUTANTS = (
         "[one.part for one in applied], self._consumer.consumer_group_metadata())",
         "workers/test_fencing.py",
         rule=4,
+    ),
+    KafkaMutant(
+        "apply a record again that was applied early",
+        _APPLY_WORK,
+        "(offset in early.applied or owned.look_ahead.has(offset))",
+        "False",
+        "workers/test_look_ahead.py",
+        rule=11,
+    ),
+    KafkaMutant(
+        "apply a record early that is not the next of its dialog",
+        _LOOK_AHEAD,
+        "        return is_new and tx.is_next(frame)\n",
+        "        return is_new\n",
+        "node/test_look_ahead.py",
+        rule=11,
+    ),
+    KafkaMutant(
+        "apply every next record early",
+        _LOOK_AHEAD,
+        "        return is_new and tx.is_next(frame)\n",
+        "        return tx.is_next(frame)\n",
+        "node/test_look_ahead.py",
+    ),
+    KafkaMutant(
+        "read ahead again after a failure",
+        _LOOK_AHEAD,
+        "        self._given_up = True\n",
+        "        pass\n",
+        "workers/test_look_ahead.py",
+    ),
+    KafkaMutant(
+        "repeat a failed transaction with what was read ahead",
+        _APPLYING,
+        "                work = replace(work, ahead=())\n",
+        "                pass\n",
+        "workers/test_look_ahead.py",
     ),
     KafkaMutant(
         "take a commit that timed out for an abort",

@@ -26,6 +26,7 @@ from streams.workers.control.remote_watch import RemoteWatch
 from streams.workers.endpoint import partition
 from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.bodies import Bodies
+from streams.workers.endpoint.look_ahead import LookAhead
 from streams.workers.endpoint.partition import Partition
 from streams.workers.forwarder import loop
 from tests.workers.rig import Hook, Rig, Waits, eventually, pair, pause
@@ -133,7 +134,8 @@ def idle(tmp_path: Path) -> Partition:
     """Return a partition in which nothing is to be done."""
     endpoint = Endpoint("A", catalog_of(pair(tmp_path), 1))
     bodies = cast(Bodies, None)  # nothing is read
-    return Partition(0, endpoint, bodies, {"in": 0}, {}, Allowance(1_000))
+    ahead = LookAhead(cast(Cluster, None), "in", 0)
+    return Partition(0, endpoint, bodies, ahead, {"in": 0}, {}, Allowance(1_000))
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from streams.workers.endpoint.apply_work import Applied, WorkApplier
 from streams.workers.endpoint.bodies import MOVED_BYTES, Bodies
 from streams.workers.endpoint.commit_work import WorkCommitter
 from streams.workers.endpoint.inputs import Input, Inputs, Intake
+from streams.workers.endpoint.look_ahead import LookAhead
 from streams.workers.endpoint.output import Output
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.transactions import Part
@@ -59,7 +60,8 @@ def restored(backlog: int, number: int = 0) -> Partition:
     endpoint.restore(KEY, dialog)
     unread: Any = None  # bodies: nothing is read here
     positions = {"cmd": 0, "in": 0, "ack": 5}
-    return Partition(number, endpoint, unread, positions, {"ack": backlog}, Allowance(1_000))
+    ahead = LookAhead(unread, "in", number)
+    return Partition(number, endpoint, unread, ahead, positions, {"ack": backlog}, Allowance(1_000))
 
 
 def test_a_timer_waits_for_the_backlog() -> None:

@@ -58,7 +58,7 @@ def choose_database(tx: Overlay, message: Message) -> str | None:
     parties, here = message.parties, tx.endpoint.here
     if parties.to_broker is None:
         for name, database in here.databases.items():
-            if database.enabled and tx.machine((name, message.conversation, False)) is not None:
+            if database.enabled and tx.knows((name, message.conversation, False)):
                 return name
     return receiving_database(here, parties, message.conversation, inside=message.inside)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streams.errors import EventKind, Number, text_of
-from streams.node.endpoint.accept_message import admit, answering
+from streams.node.endpoint.accept_message import admit, answering, choose_database
 from streams.node.endpoint.effects_to_records import effects_to_records, send_ack
 from streams.node.endpoint.execute import execute
 from streams.node.endpoint.flows import destination
@@ -148,6 +148,16 @@ class Transaction(Overlay):
         machine.message(message, position)
         self.planned += len(machine.effects) - before
         return len(dialog.held) + len(dialog.partial) + len(dialog.parked) > kept
+
+    def is_next(self, message: Message) -> bool:
+        """Return whether a message frame is the next one of its dialog, or begins a dialog."""
+        database, from_initiator = choose_database(self, message), message.parties.from_initiator
+        if database is None:
+            return False
+        dialog = self.dialog((database, message.conversation, not from_initiator))
+        if dialog is None:
+            return from_initiator and message.header.at == (0, 0)
+        return message.header.at == dialog.received
 
     def acknowledgement(self, frame: Acknowledgement) -> None:
         """Apply an acknowledgement frame.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streams.kafka import Message
 from streams.node import Taken, Transaction
@@ -20,6 +20,7 @@ from streams.workers.endpoint.inputs import (
     RejectReason,
     report_parked,
 )
+from streams.workers.endpoint.look_ahead import Early
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.transactions import Part
 from streams.workers.event_counts import Committed
@@ -31,7 +32,8 @@ class Applied:
     """Work that was applied to a transaction's overlay and is to be committed.
 
     ``positions`` are the partition's next offsets. ``left`` contains the records for which the
-    transaction had no room, and ``parked`` the dialogs that wait after the transaction.
+    transaction had no room, and ``parked`` the dialogs that wait after the transaction. ``early``
+    are the records that were applied before their place in the log.
     """
 
     owned: Partition
@@ -40,6 +42,7 @@ class Applied:
     positions: dict[str, int]
     left: Sequence[Message] = ()
     parked: Sequence[DialogKey] = ()
+    early: Early = field(default_factory=Early)
 
     @property
     def part(self) -> Part:
@@ -89,9 +92,11 @@ class WorkApplier:
         positions = dict(owned.positions)
         left: Sequence[Message] = ()
         parked: Sequence[DialogKey] = ()
+        early = Early()
         try:
             if rejection is None:
-                left = self._apply_records(owned, tx, work, positions, read_at)
+                self._apply_ahead(owned, tx, work, early, read_at)
+                left = self._apply_records(owned, tx, work, positions, early, read_at)
             else:
                 parked = (*work.due, *work.probes, *work.room)
                 tx.probed = work.probes
@@ -100,7 +105,7 @@ class WorkApplier:
         except BaseException:
             self.abandon([Applied(owned, work, tx, positions)])
             raise
-        return Applied(owned, work, tx, positions, left, parked)
+        return Applied(owned, work, tx, positions, left, parked, early)
 
     def abandon(self, applied: Iterable[Applied]) -> None:
         """Drop the overlays of uncommitted work."""
@@ -108,25 +113,43 @@ class WorkApplier:
             one.owned.endpoint.abandon(one.tx)
             self._counts.rolled_back += 1
 
+    def _apply_ahead(
+        self, owned: Partition, tx: Transaction, work: Work, early: Early, read_at: float
+    ) -> None:
+        """Apply the records that were read ahead and are the next messages of new dialogs."""
+        position = owned.positions[self._intake.inputs.inbox]
+        for message in work.ahead:
+            beat()
+            offset = message.offset() or 0
+            read = self._intake.read(message, read_at) if offset >= position else None
+            if isinstance(read, Frame) and owned.look_ahead.is_wanted(tx, early, offset, read):
+                self._intake.apply(tx, owned.bodies, message, read)
+                early.add(offset, read)
+
     def _apply_records(
         self,
         owned: Partition,
         tx: Transaction,
         work: Work,
         positions: dict[str, int],
+        early: Early,
         read_at: float,
     ) -> Sequence[Message]:
         """Apply records and advance the offsets; return the records that do not fit."""
         readings = list(self._read(owned, _unread(work.messages, positions), read_at))
         messages, inputs = [m for m, _ in readings], [read for _, read in readings]
         tx.foresee(read for read in inputs if isinstance(read, Frame))
-        end = time.monotonic() + LONG
+        end, inbox = time.monotonic() + LONG, self._intake.inputs.inbox
         for number, (message, read) in enumerate(zip(messages, inputs, strict=True)):
             beat()
             if number and work.opens and (tx.is_full or time.monotonic() > end):
                 return messages[number:]
-            self._intake.apply(tx, owned.bodies, message, read)
-            positions[message.topic() or ""] = (message.offset() or 0) + 1
+            topic, offset = message.topic() or "", message.offset() or 0
+            if topic == inbox and (offset in early.applied or owned.look_ahead.has(offset)):
+                early.skipped.add(offset)
+            else:
+                self._intake.apply(tx, owned.bodies, message, read)
+            positions[topic] = offset + 1
         return ()
 
     def _read(

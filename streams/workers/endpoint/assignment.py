@@ -32,6 +32,7 @@ from streams.workers.control import Control
 from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.bodies import Bodies
 from streams.workers.endpoint.inputs import Inputs
+from streams.workers.endpoint.look_ahead import LookAhead
 from streams.workers.endpoint.partition import Partition
 from streams.workers.endpoint.restore import MISSED, Replay, lost_bodies, start_position
 from streams.workers.endpoint.tuning import Tuning
@@ -98,7 +99,7 @@ class Assignment:
     def close(self) -> None:
         """Close the consumers and drop the partitions."""
         for owned in self.owned.values():
-            owned.bodies.close()
+            owned.close()
         for replay in self.warm.values():
             replay.close()
         self.owned.clear()
@@ -206,7 +207,8 @@ class Assignment:
         bodies = Bodies.of(self._cluster, inputs.cmd, inputs.inbox, number, share)
         # A partition keeps its allowance: it may have been lost because of long transactions.
         allowance = self._allowances.setdefault(number, Allowance(self._most))
-        return Partition(number, endpoint, bodies, positions, backlog, allowance)
+        ahead = LookAhead(self._cluster, inputs.inbox, number)
+        return Partition(number, endpoint, bodies, ahead, positions, backlog, allowance)
 
     def _replayed(self, number: int) -> tuple[Endpoint, Positions | None]:
         """Return the current endpoints of a partition, and its offsets."""
@@ -258,4 +260,4 @@ class Assignment:
         for number in {p.partition for p in partitions}:
             owned = self.owned.pop(number, None)
             if owned is not None:
-                owned.bodies.close()
+                owned.close()

@@ -134,6 +134,9 @@ class WorkCommitter:
                 raise
             except Exception as error:
                 failure = error
+            if work.ahead:
+                owned.look_ahead.give_up()
+                work = replace(work, ahead=())
         halves = work.halves()
         if halves is not None:
             log.info("%s: %s failed: %r; retrying in halves", self._home, work, failure)
@@ -197,11 +200,13 @@ class WorkCommitter:
             _halve(applied)
             for one in applied:
                 self._seek_back(one.owned)
+                one.owned.look_ahead.put_back(one.work.ahead)
             return False
         seconds = time.monotonic() - began
         for one in applied:
             one.owned.merge(one.tx, ends[one.owned.number], one.positions, parked=one.parked)
             one.owned.put_back(one.left)
+            one.owned.look_ahead.merge(one.early)
             one.owned.allowance.learn(seconds, one.tx.planned, len(one.tx.machines))
             self._counts.add(one.tx, seconds)
         self._counts.transactions += 1  # other threads then see the merged work and its counts

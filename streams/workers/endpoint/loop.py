@@ -25,6 +25,7 @@ from streams.kafka import (
     KafkaError,
     KafkaException,
     Message,
+    TopicPartition,
     is_fatal,
     partitions_of,
     size_of,
@@ -140,6 +141,7 @@ class EndpointLoop:
                 break
             self._follow_catalog(one)
             self._held_back.read_again(one, self._read_at)
+            self._follow_end(one)
             work = one.take_work(self._control.now(), left)
             left -= len(work)
             works.append((one, work))
@@ -193,6 +195,13 @@ class EndpointLoop:
         catalog = self._ownership.catalog()
         if catalog is not owned.endpoint.catalog:
             owned.switch(catalog)
+
+    def _follow_end(self, owned: Partition) -> None:
+        """Tell a partition how many records of `in` wait, as of the last fetch."""
+        inbox = self._assignment.inputs.inbox
+        where = TopicPartition(inbox, owned.number)
+        _, end = self._consumer.get_watermark_offsets(where, cached=True)
+        owned.look_ahead.follow(owned.positions[inbox], end)
 
     def _is_to_skip(self, place: str) -> bool:
         return self._control.has(skip_key(place.removeprefix(self._cluster.topics.prefix)))

@@ -11,12 +11,14 @@ from streams.prose import counted
 from streams.protocol import DialogKey
 from streams.workers.endpoint.allowance import BYTES, Allowance
 from streams.workers.endpoint.bodies import Bodies
+from streams.workers.endpoint.look_ahead import LookAhead
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
     """The work of one transaction: records, then dialogs that are due.
 
+    ``ahead`` contains records that were read ahead; parts of work that has failed have none.
     ``probes`` contains dialogs to re-evaluate after a catalog change. ``room`` contains dialogs of
     the backlog that may transmit. With ``opens``, dialogs whose windows are opened by the records
     may also transmit.
@@ -27,6 +29,7 @@ class Work:
     probes: Sequence[DialogKey] = ()
     room: Sequence[DialogKey] = ()
     opens: bool = True
+    ahead: Sequence[Message] = ()
 
     @property
     def timers(self) -> bool:
@@ -36,7 +39,7 @@ class Work:
     @property
     def is_nothing(self) -> bool:
         """Return whether there is nothing to do."""
-        return not self.messages and not self.timers and not self.room
+        return not self.messages and not self.timers and not self.room and not self.ahead
 
     def __len__(self) -> int:
         """Return the number of items to apply."""
@@ -109,6 +112,7 @@ class Partition:
     number: int
     endpoint: Endpoint
     bodies: Bodies
+    look_ahead: LookAhead
     positions: dict[str, int]
     backlog: dict[str, int]
     allowance: Allowance
@@ -174,7 +178,8 @@ class Partition:
         room = self.endpoint.take_turns(most) if self.caught_up else ()
         due = self._take_due(now, most)
         probes = self.endpoint.next_probes(most) if self.wants_probes else ()
-        return Work(self._take_pending(most), due, probes, room)
+        ahead = self.look_ahead.take(most)
+        return Work(self._take_pending(most), due, probes, room, ahead=ahead)
 
     @property
     def is_busy(self) -> bool:
@@ -195,7 +200,8 @@ class Partition:
         """Return less work after the allowance was halved; the timers left out become due again."""
         most = self.allowance.records
         self.arm(work.due[most:])
-        return replace(work, due=work.due[:most], probes=work.probes[:most], room=work.room[:most])
+        due, probes, room = (part[:most] for part in (work.due, work.probes, work.room))
+        return replace(work, due=due, probes=probes, room=room, ahead=())
 
     def _take_pending(self, most: int) -> list[Message]:
         """Return the first of the records that were read but not applied."""
@@ -215,6 +221,7 @@ class Partition:
     def give_back(self, work: Work) -> None:
         """Give back work that was taken but not started."""
         self.put_back(work.messages)
+        self.look_ahead.put_back(work.ahead)
         self.arm(work.due)
 
     def _take_due(self, now: int, most: int) -> list[DialogKey]:
@@ -226,6 +233,11 @@ class Partition:
         for key in over:
             del self.parked[key]
         return due + over
+
+    def close(self) -> None:
+        """Close the readers."""
+        self.bodies.close()
+        self.look_ahead.close()
 
     def arm(self, keys: Iterable[DialogKey]) -> None:
         """Make dialogs that were taken but not applied due again."""

@@ -1,0 +1,133 @@
+"""Read the messages of new dialogs ahead of a backlog of ``in`` (decision 45).
+
+A partition of ``in`` is one log, so after an absence of the worker, a new dialog's first message is
+behind all copies that have arrived before it. Therefore, a second consumer reads from the end of
+the log, and a transaction applies such a record if it is the next message of its dialog. Any other
+record waits for its place in the log, because the messages before it may be in the backlog.
+
+An early record does not change the committed position. When the position reaches the record, it is
+skipped. A worker that has restarted in the meantime no longer knows this, and applies the record
+like any other duplicate.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from streams.kafka import GATHERED, Cluster, Consumer, Message, TopicPartition, take_more
+from streams.node import Transaction
+from streams.protocol import Message as Frame
+
+log = logging.getLogger("hopline.endpoint")
+
+FAR = 20_000
+"""Number of unread records above which the worker reads ahead: about a second of work."""
+MOST_AT_ONCE = 5_000
+"""Maximum number of records that are read ahead for one transaction; most are only decoded."""
+MOST_APPLIED = 50_000
+"""Maximum number of records that were applied early and that the position has not reached."""
+
+Stream = tuple[uuid.UUID, bool]
+"""A conversation, and whether its messages are from the initiator."""
+
+
+@dataclass(slots=True)
+class Early:
+    """The records of one transaction that were applied early, and those that it skipped."""
+
+    applied: set[int] = field(default_factory=set)
+    skipped: set[int] = field(default_factory=set)
+    streams: set[Stream] = field(default_factory=set)
+
+    def add(self, offset: int, frame: Frame) -> None:
+        """Add a record that was applied early."""
+        self.applied.add(offset)
+        self.streams.add((frame.conversation, frame.parties.from_initiator))
+
+
+class LookAhead:
+    """The second reader of a partition of ``in``."""
+
+    def __init__(self, cluster: Cluster, topic: str, partition: int) -> None:
+        self._cluster, self._topic, self._partition = cluster, topic, partition
+        self._consumer: Consumer | None = None
+        self._pending: list[Message] = []
+        self._applied: set[int] = set()
+        self._streams: set[Stream] = set()
+        self._given_up = False
+
+    @property
+    def reads(self) -> bool:
+        """Return whether records are read ahead."""
+        return self._consumer is not None
+
+    def follow(self, position: int, end: int) -> None:
+        """Read ahead while the position is far from the end, as of the last fetch."""
+        if end - position < (FAR // 2 if self.reads else FAR):
+            self._given_up = False
+            self.close()
+        elif not self.reads and not self._given_up and len(self._applied) < MOST_APPLIED:
+            log.info(
+                "%s/%d: %d records are waiting, so messages of new dialogs are read ahead",
+                self._topic, self._partition, end - position,
+            )  # fmt: skip
+            self._consumer = self._cluster.consumer(
+                f"{self._cluster.topics.prefix}fetcher", **GATHERED
+            )
+            self._consumer.assign([TopicPartition(self._topic, self._partition, end)])
+
+    def take(self, most: int) -> list[Message]:
+        """Return available records, at most half of a transaction of ``most``."""
+        if self._consumer is None:
+            return []
+        if len(self._applied) >= MOST_APPLIED:
+            self.close()
+            return []
+        most = min(MOST_AT_ONCE, most // 2)
+        found = self._pending
+        if len(found) < most:
+            more = take_more(self._consumer, most - len(found))
+            found = [*found, *(message for message in more if message.error() is None)]
+        self._pending = found[most:]
+        return found[:most]
+
+    def put_back(self, messages: Sequence[Message]) -> None:
+        """Return records that were not applied."""
+        if self.reads:
+            self._pending = [*messages, *self._pending]
+
+    def is_wanted(self, tx: Transaction, early: Early, offset: int, frame: Frame) -> bool:
+        """Return whether a record is to be applied early: the next message of a new dialog."""
+        if offset in self._applied or not frame.header.sequenced:
+            return False
+        stream = frame.conversation, frame.parties.from_initiator
+        begins = frame.header.at == (0, 0)
+        is_new = begins or stream in early.streams or stream in self._streams
+        return is_new and tx.is_next(frame)
+
+    def has(self, offset: int) -> bool:
+        """Return whether a record was applied early, in a committed transaction."""
+        return offset in self._applied
+
+    def merge(self, early: Early) -> None:
+        """Merge the records of a committed transaction."""
+        self._applied |= early.applied
+        self._applied -= early.skipped
+        if self.reads:
+            self._streams |= early.streams
+
+    def give_up(self) -> None:
+        """Read no further records ahead of this backlog, because one of them may have failed."""
+        self._given_up = True
+        self.close()
+
+    def close(self) -> None:
+        """Close the consumer; records that were applied early are still skipped."""
+        self._pending.clear()
+        self._streams.clear()
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
