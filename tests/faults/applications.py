@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from streams.cli.options.begin import begin_of
 from streams.client import Conversation, Exchange, PositionLostError, Received, Receiver
 from streams.client.inbox import Inbox
-from streams.kafka import Cluster, headers_of, read_all
+from streams.kafka import Cluster, FencedError, headers_of, read_all
 from streams.protocol import Command, CommandKind
 from streams.wire import MalformedError, Topics
 from streams.wire.records import read_command
@@ -186,10 +186,23 @@ APPLICATIONS: dict[str, Callable[..., None]] = {
     "target": target,
 }
 
+
+def run(name: str, cluster: Cluster, *rest: str) -> None:
+    """Run an application, with a new reader whenever Kafka has removed its member from the group.
+
+    On a busy machine a process, or its broker, may pause for longer than a session.
+    """
+    while True:
+        try:
+            return APPLICATIONS[name](cluster, *rest)
+        except FencedError as error:
+            print(f"hopline: {error}", file=sys.stderr)
+
+
 if __name__ == "__main__":
-    name, bootstrap, prefix, *rest = sys.argv[1:]
+    application, bootstrap, prefix, *arguments = sys.argv[1:]
     try:
-        APPLICATIONS[name](Cluster(bootstrap, Topics(prefix)), *rest)
+        run(application, Cluster(bootstrap, Topics(prefix)), *arguments)
     except PositionLostError as refused:
         print(f"hopline: {refused}", file=sys.stderr)
         sys.exit(REFUSED)
