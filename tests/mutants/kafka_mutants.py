@@ -1494,8 +1494,8 @@ MUTANTS = (
     KafkaMutant(
         "choose the database by the hash alone",
         _RECEPTION,
-        "            if database.enabled and tx.machine(",
-        "            if False and tx.machine(",
+        "            if database.enabled and tx.knows(",
+        "            if False and tx.knows(",
         "node/test_accept_message.py",
         rule=9,
     ),
