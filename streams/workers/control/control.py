@@ -222,6 +222,8 @@ class Control:
             now = time.monotonic()
             for message in messages:
                 self._take(message, now)
+            if (position := consumer.end_of_catalog) is not None:
+                self._end_catalog(position)
             if self._catalog.begins_again():
                 consumer.read_catalog_again()
             at_end = self._look_for_end()
