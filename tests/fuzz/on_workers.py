@@ -101,7 +101,7 @@ def _share() -> Any:
 def _gateway(written: _Written, *, is_alone: bool) -> tuple[Processor, BufferedCopies]:
     buffered = BufferedCopies(lambda _: not is_alone)
     control = SimpleNamespace(
-        catalog=_share(), now=lambda: _AT, claims=lambda _: None, catch_up=lambda _: None
+        catalog=_share(), now=lambda: _AT, claims=lambda _: None, try_catch_up=lambda _: None
     )
     made = Processor(
         SimpleNamespace(topics=TOPICS),  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ from .places import ASKING
 
 SECOND = 1000
 LONGEST = Limits().retries[-1]
-NEW_ID = Chance(1).guid
+IDS = iter(Chance(1).guid, None)
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Bench:
     asked: list[BeginNotice] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.requests = Configuration(NEW_ID)
+        self.requests = Configuration(IDS)
         catalog = catalog_of(ASKING, 1)
         self.forwarder = Forwarder("Home", catalog, Envelope, lambda _: True)
 
@@ -127,10 +127,10 @@ def test_the_body_is_the_documented_one() -> None:
 
 
 def test_a_committed_request_that_has_ended_since_is_not_open() -> None:
-    requests = Configuration(NEW_ID)
+    requests = Configuration(IDS)
     begun = requests.ask("New", None, START)
     assert begun is not None
-    later = Configuration(NEW_ID, committed=requests.changed)
+    later = Configuration(IDS, committed=requests.changed)
     assert later.open(begun.conversation) is not None
     assert later.ended(begun.conversation, START) == TryAgain("New")
     assert later.open(begun.conversation) is None
@@ -194,7 +194,7 @@ def test_ids_do_not_follow_from_what_is_asked() -> None:
     """They are what the source of ids has made: whoever knows the rest cannot compute them."""
 
     def begun(seed: int) -> uuid.UUID:
-        made = Configuration(Chance(seed).guid).ask("New", None, START)
+        made = Configuration(iter(Chance(seed).guid, None)).ask("New", None, START)
         assert made is not None
         return made.conversation
 
@@ -209,7 +209,7 @@ def test_who_owns_a_request_follows_from_broker_id_and_service() -> None:
 
 def test_every_request_of_a_service_has_one_owner() -> None:
     """On Kafka the conversation is in the partition that keeps the request."""
-    requests = Configuration(NEW_ID, fits=lambda made: made.int % 8 == 3)
+    requests = Configuration(IDS, fits=lambda made: made.int % 8 == 3)
     for n in range(20):
         begun = requests.ask("New", None, START + n * LONGEST)
         assert begun is not None and begun.conversation.int % 8 == 3
@@ -219,7 +219,7 @@ def test_every_request_of_a_service_has_one_owner() -> None:
 @pytest.mark.parametrize("service", ["a\x00", "\x1b", "\ud800", "\uffff"])
 def test_a_name_that_no_xml_can_carry_is_not_asked_for(service: str) -> None:
     """The conversation stays delayed; nobody sends what the application could not read."""
-    requests = Configuration(NEW_ID)
+    requests = Configuration(IDS)
     assert requests.ask(service, None, START) is None and len(requests.changed) == 0
 
 
@@ -290,7 +290,7 @@ def test_one_request_is_open_and_none_is_forgotten(steps: list[tuple[str, int, i
 
     A restart from the records (one for each service) changes nothing.
     """
-    requests, now = Configuration(NEW_ID), START
+    requests, now = Configuration(IDS), START
     open_by: dict[str, uuid.UUID] = {}
     used: set[uuid.UUID] = set()
     for what, n, seconds in steps:
@@ -309,7 +309,7 @@ def test_one_request_is_open_and_none_is_forgotten(steps: list[tuple[str, int, i
             now += seconds * SECOND
         else:
             kept = [replace(one) for one in (*requests.committed, *requests.changed)]
-            requests = Configuration(NEW_ID, committed=Requests(kept))
+            requests = Configuration(IDS, committed=Requests(kept))
     now += LONGEST
     for service in ("S0", "S1", "S2"):
         assert (requests.ask(service, None, now) is None) is (service in open_by)

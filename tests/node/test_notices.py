@@ -10,7 +10,7 @@ import pytest
 from streams.chance import Chance
 from streams.errors import Number
 from streams.node import Endpoint, Transaction, catalog_of
-from streams.node.endpoint import route_requests
+from streams.node.endpoint import notices, route_requests
 from streams.node.endpoint.timers import AT_ONCE
 from streams.protocol import Command, CommandKind, Message, Request, Status, request_owner
 from streams.routing import SYSTEM_SERVICE
@@ -156,6 +156,20 @@ def test_the_conversation_lives_where_the_request_is_kept() -> None:
         tx = begin(one)
         tx.status(asking(f"New{n}"))
         assert {c.conversation.int % 7 for c in commit(one, tx)} == {3}
+
+
+def test_a_transaction_tries_so_many_ids_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If none belongs to the partition, nobody is asked; a later retry asks again."""
+    monkeypatch.setattr(notices, "MOST_IDS", 10)
+    one, tried = endpoint(), list[uuid.UUID]()
+    one.fits = lambda conversation: tried.append(conversation) or len(tried) > 15  # type: ignore[func-returns-value]
+    tx = begin(one)
+    for n in range(5):
+        tx.status(asking(f"New{n}"))
+    assert commit(one, tx) == [] and len(tried) == 10
+    tx = begin(one)
+    tx.status(asking("New0"))
+    assert len(commit(one, tx)) == 2 and len(tried) == len(set(tried)) == 16
 
 
 def test_who_has_no_such_database_asks_nobody() -> None:

@@ -26,6 +26,7 @@ from streams.kafka import (
     publish,
     read_catalog,
     specs_of,
+    taking,
 )
 from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.topology import Topology, apply_sql
@@ -322,6 +323,24 @@ def test_who_missed_a_removal_reads_the_catalog_again(
         control.catch_up(time.monotonic())
         assert (control.version, control.error, routes(control)) == (newest, "", ["Other"])
         assert set(seen) == {1}, "an old version was used, or none"
+
+
+def test_the_end_is_found_although_no_fetch_is_empty(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a record every 30 ms, the client never reports the end."""
+
+    def take(consumer: Any, timeout: float) -> list[Message]:
+        return [message for message in taking.take(consumer, timeout) if message.error() is None]
+
+    monkeypatch.setattr("streams.workers.control.consumer.take", take)
+    control = two.control("A")
+    close(two, 2, {})
+    control.catch_up(time.monotonic())
+    assert (control.version, control.error != "") == (1, True)
+    deploy(two.cluster, two.topology)  # in a transaction, whose marker is the last record
+    control.catch_up(time.monotonic())
+    assert (control.version, control.error) == (2, "")
 
 
 def test_a_doubtful_version_ends_no_wait(two: Rig) -> None:

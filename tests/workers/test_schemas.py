@@ -12,7 +12,7 @@ import pytest
 
 from streams.client import Conversation
 from streams.errors import EventKind, SurroundingsError, UsageError
-from streams.kafka import change_for, deploy, read_catalog
+from streams.kafka import KafkaError, KafkaException, change_for, deploy, read_catalog
 from streams.live.admin.skip import skip_statement
 from streams.protocol import Command, CommandKind, Header, Journey, Limits, Parties
 from streams.wire.evolution import schema_key, written_schemas
@@ -31,6 +31,12 @@ ABOUT = ("A", "DatabaseA", "InitiatorService", "TargetService")
 CORRUPTED = EventKind.CORRUPTED_MESSAGE
 PARTIES = Parties("TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "DEFAULT", True)
 A_CHUNK = StateKey("DatabaseA", uuid.UUID(int=1), True, 3).encode()
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a busy machine more time for the end of the catalog."""
+    monkeypatch.setattr("streams.workers.control.catch_up.SOON", DEADLINE)
 
 
 def frame(body: bytes) -> tuple[bytes, bytes | None, Headers]:
@@ -100,6 +106,36 @@ def test_a_forwarder_learns_schemas_too(two: Rig) -> None:
     assert passed.value() == b"of tomorrow"
     [reported] = two.events(1, event=CORRUPTED)
     assert (reported["topic"], reported["offset"]) == (out, 0)
+
+
+def test_workers_go_on_while_the_end_of_the_catalog_is_unknown(two: Rig) -> None:
+    """A frame is reported, and a statement waits until its schema is known."""
+    asked: list[str] = []
+
+    def get_watermark_offsets(method: Any, where: Any, **options: Any) -> Any:
+        if where.topic != two.topics.catalog or options.get("cached") or not is_out:
+            return method(where, **options)
+        asked.append(where.topic)
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no leader"))
+
+    hooks: dict[str, Hook] = {"get_watermark_offsets": get_watermark_offsets}
+    cluster, is_out = HookedCluster(two.cluster.bootstrap, two.topics, hooks=hooks), False
+    control = two.controls["outage",] = Control(cluster, ("A",), timeout=DEADLINE)
+    control.start()
+    is_out = True
+    workers = two.endpoint(limits=PATIENT, control=control), two.forwarder(control=control)
+    for topic in (two.topics.inbox("A"), two.topics.txq("A")):
+        key, value, headers = frame(b"nobody knows")
+        two.produce(topic, key, value, under(headers, ROUTE, newer("Route")))
+        two.events(1, event=CORRUPTED, topic=topic)
+    schema = newer("Command")
+    made = unreadable(two, schema)
+    held_back(workers[0])
+    announce(two, schema)
+    held_back(workers[0], 0)
+    with two.client() as client:
+        client.send(Conversation("A", "DatabaseA", made.conversation), b"x", wait=True)
+    assert len(asked) == 1 and [w.failure for w in workers] == [None, None]
 
 
 def unreadable(two: Rig, schema: Any) -> Command:

@@ -9,11 +9,18 @@ database itself reads the answers and issues END.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from streams.node.endpoint.committed import CommittedState
-from streams.node.endpoint.route_requests import BeginNotice, Configuration, Requests, TryAgain
+from streams.node.endpoint.route_requests import (
+    MOST_IDS,
+    BeginNotice,
+    Configuration,
+    Requests,
+    TryAgain,
+)
 from streams.protocol import (
     BROKER_UNITS,
     NAME_UNITS,
@@ -42,6 +49,11 @@ class Notices:
     again: list[tuple[str, str]] = field(default_factory=list)
     forgotten: list[tuple[str, str]] = field(default_factory=list)
     _kept: dict[str, Configuration] = field(default_factory=dict)
+    _ids: Iterator[uuid.UUID] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Limit the ids that the requests of the transaction may try."""
+        self._ids = islice(iter(self.endpoint.new_id, None), MOST_IDS)
 
     @property
     def changed(self) -> dict[tuple[str, str], Request]:
@@ -113,7 +125,7 @@ class Notices:
         kept, endpoint = self._kept.get(database), self.endpoint
         if kept is None and database in endpoint.here.databases:
             known = endpoint.requests.get(database) or Requests()
-            kept = Configuration(endpoint.new_id, endpoint.limits, endpoint.fits, known)
+            kept = Configuration(self._ids, endpoint.limits, endpoint.fits, known)
             self._kept[database] = kept
         return kept
 

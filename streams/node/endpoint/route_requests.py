@@ -34,6 +34,11 @@ request begins. A message without a route then waits until the configuration ser
 """
 REQUEST_BYTES = 4_096
 """The counted overhead of an open request, which is also a dialog, besides its service's name."""
+MOST_IDS = 10_000
+"""Maximum number of ids that the requests of a transaction may try, so that it ends in time.
+
+With more partitions than that, most requests begin only at a later retry of a conversation.
+"""
 _FORGOTTEN_AT_ONCE = 1_000
 """Maximum number of requests that a transaction may remove; each removal takes a record."""
 
@@ -138,13 +143,13 @@ def _size(service: str) -> int:
 class Configuration:
     """The requests of one database: committed requests, and those changed by the transaction.
 
-    ``new_id`` returns an unpredictable id: if another conversation occupied a
+    ``ids`` yields unpredictable ids: if another conversation occupied a
     request's id at the configuration service, the request would remain open and unanswered.
     ``fits`` returns whether a conversation id belongs to the partition that stores these requests
     (see :func:`~streams.protocol.request_owner`).
     """
 
-    new_id: Callable[[], uuid.UUID]
+    ids: Iterator[uuid.UUID]
     limits: Limits = field(default_factory=Limits)
     fits: Callable[[uuid.UUID], bool] = anywhere
     committed: Requests = field(default_factory=Requests)
@@ -153,7 +158,8 @@ class Configuration:
     def ask(self, service: str, broker: str | None, now: int) -> BeginNotice | None:
         """Request a route for a waiting conversation (9770), unless a request is open.
 
-        No request begins while the open requests take :data:`OPEN_BYTES`.
+        No request begins while the open requests take :data:`OPEN_BYTES`, or if none of the
+        transaction's ids fits.
         """
         if self.committed.open_bytes + self.changed.open_bytes >= OPEN_BYTES:
             return None
@@ -162,6 +168,8 @@ class Configuration:
         if known.conversation is not None or now < known.again_at or body is None:
             return None
         conversation = self._next_id()
+        if conversation is None:
+            return None
         rounds, total = known.rounds + 1, known.total + 1
         self.changed.put(replace(known, conversation=conversation, rounds=rounds, total=total))
         message_id = uuid.uuid5(conversation, "MissingRoute")
@@ -198,10 +206,8 @@ class Configuration:
         """Yield the services whose committed requests are to be forgotten."""
         return (known for known in self.committed.excess(now) if self.changed.get(known) is None)
 
-    def _next_id(self) -> uuid.UUID:
-        while not self.fits(made := self.new_id()):
-            pass
-        return made
+    def _next_id(self) -> uuid.UUID | None:
+        return next(filter(self.fits, self.ids), None)
 
 
 # --- the message ---------------------------------------------------------------------------------

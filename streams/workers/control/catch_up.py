@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, Consumer, StuckError, in_time, watermarks
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    KafkaException,
+    StuckError,
+    TopicPartition,
+    in_time,
+    watermarks,
+)
 from streams.workers.control.control_thread import END_WITHIN
+
+log = logging.getLogger("hopline.control")
+
+SOON = 0.5
+"""Seconds that a record may let a worker wait for the end of a topic.
+
+A longer wait would look like a suspension, after which a pair's worker confirms its role.
+"""
+PAUSE = 10.0
+"""Seconds without such waits after a wait that failed, because any writer may cause them."""
 
 
 class CatchUp:
@@ -26,7 +45,7 @@ class CatchUp:
         self.awaited = threading.Event()
         self._asking = threading.Lock()
         self._consumer: Consumer | None = None
-        self._through = float("-inf")
+        self._through = self._again_at = float("-inf")
         self._moved = threading.Condition()
         self._position = 0
         self._ended = False
@@ -49,25 +68,55 @@ class CatchUp:
         ``since`` is monotonic time. Raises SurroundingsError on a timeout or if reading has ended.
         """
         with self._asking:
-            if self._through >= since:
-                return
-            now, end = time.monotonic(), self._end()
-            self.awaited.set()
-            self._wake()
-            try:
-                self._wait_for(end)
-            finally:
-                self.awaited.clear()
-            self._through = now
+            if self._through < since:
+                now = time.monotonic()
+                self._wait_for(watermarks(self._client(), self._topic, 0)[1], self._timeout)
+                self._through = now
 
-    def _wait_for(self, end: int) -> None:
+    def try_wait(self, since: float) -> bool:
+        """Wait at most :data:`SOON` seconds; return whether the end was reached as for ``wait``.
+
+        After a failure, this method does not wait again for :data:`PAUSE` seconds.
+        """
+        until = time.monotonic() + SOON
+        if self._may_try(since):
+            if self._asking.acquire(timeout=SOON):
+                try:
+                    if self._may_try(since):  # another thread may have tried in the meantime
+                        self._try(until)
+                finally:
+                    self._asking.release()
+            else:
+                self._again_at = until + PAUSE
+        return self._through >= since
+
+    def _may_try(self, since: float) -> bool:
+        return self._through < since and time.monotonic() >= self._again_at
+
+    def _try(self, until: float) -> None:
+        now, where = time.monotonic(), TopicPartition(self._topic, 0)
+        self._again_at = now + PAUSE
+        try:
+            # not watermarks(), which waits for a leader
+            _, end = self._client().get_watermark_offsets(where, timeout=max(0.0, until - now))
+            self._wait_for(end, until - time.monotonic())
+        except (KafkaException, SurroundingsError) as error:
+            log.warning("the end of %s is unknown: %s", self._topic, error)
+        else:
+            self._through, self._again_at = now, now
+
+    def _wait_for(self, end: int, timeout: float) -> None:
+        self.awaited.set()
+        self._wake()
         with self._moved:
-            self._moved.wait_for(lambda: self._position >= end or self._ended, self._timeout)
-            if self._position < end:
-                raise SurroundingsError(
-                    f"{self._topic} was read up to {self._position} of {end}.",
-                    "Retry when Kafka responds faster.",
-                )
+            self._moved.wait_for(lambda: self._position >= end or self._ended, timeout)
+            position = self._position
+        self.awaited.clear()
+        if position < end:
+            raise SurroundingsError(
+                f"{self._topic} was read up to {position} of {end}.",
+                "Retry when Kafka responds faster.",
+            )
 
     def close(self) -> bool:
         """Close the client that requested the end; return whether it has closed in time."""
@@ -78,7 +127,7 @@ class CatchUp:
             return False
         return True
 
-    def _end(self) -> int:
+    def _client(self) -> Consumer:
         if self._consumer is None:
             self._consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}control")
-        return watermarks(self._consumer, self._topic, 0)[1]
+        return self._consumer

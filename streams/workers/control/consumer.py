@@ -63,6 +63,15 @@ class ControlConsumer:
         """Return whether ``presence`` was read to its end as of the last fetch."""
         return is_at_end(self.client, self._topics.presence, self.presence)
 
+    @property
+    def end_of_catalog(self) -> int | None:
+        """Return the end of ``catalog`` as of the last fetch, if ``catalog`` was read to there."""
+        if self.catalog < 0:  # nothing was read since the assignment
+            return None
+        [where] = self.client.position([TopicPartition(self._topics.catalog, 0)])
+        position = max(self.catalog, where.offset)  # behind transaction markers
+        return position if is_at_end(self.client, self._topics.catalog, position) else None
+
     def suit(self, period: float | None) -> None:
         """Replace the client if its configuration does not suit the pauses between two reads.
 

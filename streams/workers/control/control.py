@@ -136,6 +136,10 @@ class Control:
         """
         self._catalog_end.wait(since)
 
+    def try_catch_up(self, since: float) -> bool:
+        """Return whether the catalog was caught up with in a moment, because a record needs it."""
+        return self._catalog_end.try_wait(since)
+
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
         """Return whether an instance (in any cluster) or a slot sends heartbeats."""
         if instance in self.catalog.neighbours:
@@ -218,6 +222,8 @@ class Control:
             now = time.monotonic()
             for message in messages:
                 self._take(message, now)
+            if (position := consumer.end_of_catalog) is not None:
+                self._end_catalog(position)
             if self._catalog.begins_again():
                 consumer.read_catalog_again()
             at_end = self._look_for_end()
@@ -245,8 +251,11 @@ class Control:
         error = message.error()
         is_catalog = message.topic() == self._catalog_topic
         if error is not None:
-            if error.code() == KafkaError._PARTITION_EOF:
-                self._end(message.offset() or 0, is_catalog=is_catalog)
+            if error.code() == KafkaError._PARTITION_EOF and is_catalog:
+                self._end_catalog(message.offset() or 0)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._consumer.presence = max(self._consumer.presence, message.offset() or 0)
+                self._heartbeats.end_read(time.monotonic())
             elif is_forbidden(error) and not self.is_ready:
                 raise KafkaException(error)
             else:
@@ -277,12 +286,8 @@ class Control:
         self._presence_end.move(self._consumer.presence)
         return at_end
 
-    def _end(self, position: int, *, is_catalog: bool) -> None:
-        """Handle reaching the end of ``catalog`` or ``presence``."""
-        if not is_catalog:
-            self._consumer.presence = max(self._consumer.presence, position)
-            self._heartbeats.end_read(time.monotonic())
-            return
+    def _end_catalog(self, position: int) -> None:
+        """Handle reaching the end of ``catalog``."""
         if self._catalog.end_read(position):
             self._note_version()
         catalog = self._catalog.view

@@ -78,6 +78,8 @@ class Assignment:
         self.warm: dict[int, Replay] = {}
         self.young: Mapping[tuple[str, int], int] = {}
         self.member: Any = None
+        self._partitions = 1
+        """The number of partitions in Kafka; the catalog's number may be wrong."""
         self._stranded = LostBrokers(cluster)
         self._closed = False
 
@@ -153,6 +155,8 @@ class Assignment:
             return
         if any(p.partition in self.warm for p in partitions):
             self._control.confirm_time()
+        if partitions:
+            self._partitions = len(partitions_of(self._cluster, self.inputs.cmd))
         by_number: dict[int, set[str]] = {}
         for p in partitions:
             by_number.setdefault(p.partition, set()).add(p.topic)
@@ -203,7 +207,7 @@ class Assignment:
             len(endpoint.dialogs),
             time.monotonic() - started,
         )
-        share = self._cache_bytes // len(partitions_of(self._cluster, inputs.cmd))
+        share = self._cache_bytes // self._partitions
         bodies = Bodies.of(self._cluster, inputs.cmd, inputs.inbox, number, share)
         # A partition keeps its allowance: it may have been lost because of long transactions.
         allowance = self._allowances.setdefault(number, Allowance(self._most))
@@ -244,8 +248,7 @@ class Assignment:
         return Replay(self._cluster, topic, number, endpoint, control.catch_up, control.now)
 
     def _is_in(self, number: int, conversation: uuid.UUID) -> bool:
-        count = self._control.catalog.partitions[self._instance]
-        return partition_of(conversation, count) == number
+        return partition_of(conversation, self._partitions) == number
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         # No transaction is open between two turns, so nothing has to be finished.

@@ -34,7 +34,7 @@ class Inputs(NamedTuple):
 
 
 class HeldBackError(Exception):
-    """A statement's schema is not announced, so this and all later statements wait."""
+    """A statement's schema is unknown, so this and all later statements wait."""
 
 
 class RejectReason(NamedTuple):
@@ -57,26 +57,26 @@ class RejectReason(NamedTuple):
 class Intake:
     """Read records of an instance's inputs, which have ``partitions`` partitions each.
 
-    ``catch_up`` returns when every schema announced before a given moment is known. ``skips``
-    returns whether an operator lets workers skip the record at a place.
+    ``try_catch_up`` waits a moment until every schema announced before a given time is known.
+    ``skips`` returns whether an operator lets workers skip the record at a place.
     """
 
     inputs: Inputs
     partitions: int
-    catch_up: Callable[[float], None]
+    try_catch_up: Callable[[float], object]
     skips: Callable[[str], bool]
 
     def read(self, message: Message, read_at: float) -> Input:
         """Decode a record that was read at ``read_at``; return the error if it is malformed.
 
-        Raises HeldBackError for a statement encoded with an unannounced schema, because the
-        application may assume that the statement was accepted.
+        Raises HeldBackError for a statement encoded with an unknown schema, because the application
+        may assume that the statement was accepted. Senders repeat other records in such a schema.
         """
         try:
             try:
                 return self._decoded(message)
             except UnknownSchemaError:
-                self.catch_up(read_at)
+                self.try_catch_up(read_at)
                 return self._decoded(message)
         except MalformedError as error:
             if isinstance(error, UnknownSchemaError) and message.topic() == self.inputs.cmd:

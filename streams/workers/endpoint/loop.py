@@ -76,7 +76,7 @@ class EndpointLoop:
         self._transactions, self._cluster = transactions, cluster
         self._first, self._read_at, self._rest_at = 0, time.monotonic(), 0.0
         partitions = len(partitions_of(cluster, inputs.cmd))
-        intake = Intake(inputs, partitions, control.catch_up, self._is_to_skip)
+        intake = Intake(inputs, partitions, control.try_catch_up, self._is_to_skip)
         self._health = ConsumerHealth(cluster, traffic.reader)
         consumer = self._consumer = cluster.consumer(
             f"{cluster.topics.prefix}endpoint.{ownership.home}",

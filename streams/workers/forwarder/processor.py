@@ -209,7 +209,7 @@ class Processor:
         try:
             outcome = self._outcome(source, message, headers, record, now)
         except UnknownSchemaError:
-            self._control.catch_up(read_at)
+            self._control.try_catch_up(read_at)
             outcome = self._outcome(source, message, headers, record, now)
         if outcome is None:
             return
