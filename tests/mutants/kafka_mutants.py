@@ -2135,16 +2135,23 @@ MUTANTS = (
     KafkaMutant(
         "ask for a service until the directory accepts its name",
         "store/directory.py",
-        "suppress(sa.exc.DataError, UnicodeError)",
-        "suppress(UnicodeError)",
+        "except (sa.exc.DataError, UnicodeError) as error",
+        "except UnicodeError as error",
         "live/test_directory.py::test_a_name_that_the_database_cannot_contain_has_no_entry",
     ),
     KafkaMutant(
         "fail if a service has a name that cannot be encoded",
         "store/directory.py",
-        "suppress(sa.exc.DataError, UnicodeError)",
-        "suppress(sa.exc.DataError)",
+        "except (sa.exc.DataError, UnicodeError) as error",
+        "except sa.exc.DataError as error",
         "live/test_directory.py::test_a_name_that_the_database_cannot_contain_has_no_entry",
+    ),
+    KafkaMutant(
+        "fail if a directory has a value of a wrong type",
+        "store/directory.py",
+        "if mistake := _mistake(row):",
+        "if False and (mistake := _mistake(row)):",
+        "live/test_directory.py::test_a_value_of_a_wrong_type_is_a_breach_of_its_entry",
     ),
     KafkaMutant(
         "accept a store in any encoding",
