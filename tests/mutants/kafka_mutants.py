@@ -2154,6 +2154,20 @@ MUTANTS = (
         "live/test_directory.py::test_a_value_of_a_wrong_type_is_a_breach_of_its_entry",
     ),
     KafkaMutant(
+        "send a batch again whose rows could not be deleted",
+        "outbox/relay.py",
+        "            if batch.id != self._last:",
+        "            if True:",
+        "outbox/test_relay.py::test_an_unavailable_database_is_waited_for_and_no_batch_is_repeated",
+    ),
+    KafkaMutant(
+        "write a batch again without its rows",
+        "store/patient_store.py",
+        "found = tuple(rows)",
+        "found = rows",
+        "store/test_patient_store.py::test_a_batch_waits_for_its_store_with_all_its_rows",
+    ),
+    KafkaMutant(
         "accept a store in any encoding",
         "store/store.py",
         "                check_encoding(connection)\n",
@@ -2161,14 +2175,7 @@ MUTANTS = (
         "store/test_store.py::test_a_database_that_is_not_utf_8_is_refused",
     ),
     KafkaMutant(
-        "write to the store in the encoding of the environment",
-        "store/database.py",
-        "        return _engine(address, client_encoding=_ENCODING)\n",
-        "        return _engine(address)\n",
-        "store/test_store.py::test_the_encoding_of_the_client_does_not_matter",
-    ),
-    KafkaMutant(
-        "read the store in the encoding of the environment",
+        "use a store in the encoding of the environment",
         "store/database.py",
         "address, client_encoding=_ENCODING, pool_pre_ping",
         "address, pool_pre_ping",
