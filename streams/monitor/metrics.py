@@ -95,8 +95,16 @@ def figures_of(watches: Sequence[Watch], store: Store, now: int) -> Iterator[Ser
 
 
 @contextmanager
-def serving(address: str | None, watches: Sequence[Watch], store: Store) -> Iterator[int | None]:
-    """Serve requests while the block runs, if there is an address; yield the port."""
+def serving(
+    address: str | None,
+    watches: Sequence[Watch],
+    store: Store,
+    outage: Callable[[], str] = lambda: "",
+) -> Iterator[int | None]:
+    """Serve requests while the block runs, if there is an address; yield the port.
+
+    ``outage`` returns why the store is unavailable, if it is.
+    """
     if address is None:
         yield None
         return
@@ -104,7 +112,9 @@ def serving(address: str | None, watches: Sequence[Watch], store: Store) -> Iter
     answers: Answers = {
         "/metrics": lambda: (200, CONTENT_TYPE, metrics()),
         "/healthz": lambda: health_answer(_failures(watches)),
-        "/readyz": lambda: health_answer((*_failures(watches), *_missing(watches))),
+        "/readyz": lambda: health_answer(
+            (*_failures(watches), *_missing(watches), *filter(None, [outage()]))
+        ),
     }
     with answering(address, answers) as port:
         yield port

@@ -27,6 +27,7 @@ from streams.monitor.upkeep import Upkeep
 from streams.monitor.watch import Watch
 from streams.private import make_folder
 from streams.store import Store
+from streams.store.patient_store import PatientStore
 
 _LOOK_S = 0.25
 _SAY_S = 5.0
@@ -48,7 +49,8 @@ def run(
 
     ``say`` is called with lines for the user. If no session is given, a session is started, and
     stopped at the end. Raises SurroundingsError if Java, Kafka or the store is missing or fails,
-    UsageError if the store has different settings.
+    UsageError if the store has different settings. While the store is unavailable later, its
+    writers wait. ``stop`` is set at the end, which ends their waits.
     """
     with Store.open(config.store) as store:
         if spark is not None:
@@ -76,7 +78,8 @@ def _monitor(
             f"{topic}/{partition}: Kafka has deleted up to {count:,} records that the monitor had "
             "not read; its figures do not include them"
         )
-    defined = queries(spark, config, _target(kafka, store, say), learn(kafka))
+    patient = PatientStore.of(store, stop, say)
+    defined = queries(spark, config, _target(kafka, patient, say), learn(kafka))
     started: list[StreamingQuery] = []
     eye = Eye(kafka)
     sampler = Sampler(store, eye, say=say)
@@ -85,20 +88,21 @@ def _monitor(
             started.append(query.start(checkpoint.as_uri(), trigger_ms=config.trigger))
         watches = [Watch(query) for query in started]
         sampler.start()
-        with serving(config.http, watches, store) as port:
+        with serving(config.http, watches, store, lambda: patient.outage) as port:
             if port is not None:
                 say(f"metrics and health on port {port}")
-            _follow(config, defined, watches, sampler, store, stop, say)
+            _follow(config, defined, watches, sampler, patient, stop, say)
         say("stopping")
         _finish(started)
         for watch in watches:
-            watch.look(store)
-        _note(watches, store, {})
+            watch.look(patient)
+        _note(watches, patient, {})
         sampler.stop()
         if sampler.failure is not None:
             raise sampler.failure
         say(_line(watches))
     finally:
+        stop.set()  # a batch that waits for the store would delay the end of its query
         sampler.stop()
         for running in started:
             running.stop()

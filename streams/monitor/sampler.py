@@ -21,6 +21,7 @@ from streams.store import (
     Store,
     Waiting,
 )
+from streams.store.database import UnavailableError
 
 EVERY = 5.0
 """Seconds between samples."""
@@ -35,7 +36,8 @@ _CHANGES = ("until", "seen_at")
 class Sampler:
     """Sample a cluster periodically. ``failure`` is the error after which no sample is taken.
 
-    If Kafka does not respond, no sample is written, and the age of the last samples grows.
+    If Kafka or the store does not respond, no sample is written, and the age of the last samples
+    grows.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class Sampler:
             self._eye.close()
 
     def try_to_look(self) -> None:
-        """Take one sample; if Kafka does not respond, report this once."""
+        """Take one sample; if Kafka or the store does not respond, report this once."""
         now = _now()
         try:
             seen = self._eye.look(now)
@@ -95,10 +97,14 @@ class Sampler:
         except SurroundingsError as error:
             self._missed(error.message)
             return
-        self._reported = ""
         if seen is not None:
             self._report_hung(seen.hung)
-            self.write(seen, now)
+            try:
+                self.write(seen, now)
+            except UnavailableError as error:
+                self._report(error.message)
+                return
+        self._reported = ""
 
     def _report_hung(self, hung: tuple[Hung, ...]) -> None:
         """Report each hung transaction once, with its effect and remedy."""
@@ -118,6 +124,9 @@ class Sampler:
         # The next sample uses a new client, because this client may be stuck
         # (streams/kafka/lost_brokers.py).
         self._eye.close()
+        self._report(why)
+
+    def _report(self, why: str) -> None:
         if why != self._reported:
             self._say(f"sampling failed: {why}")
         self._reported = why

@@ -40,7 +40,7 @@ from streams.node.liveness.slot_owners import (
     displaced,
     next_removal,
 )
-from streams.node.mirroring.claims import answer_in, claims_of
+from streams.node.mirroring.claims import answer_in, by_broker, claims_of
 from streams.node.mirroring.mirror import MirroredRoute, Pair, RoleAnswer, RouteState, Step
 from streams.node.mirroring.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
 from streams.node.mirroring.principals import Peers, Principals
@@ -101,6 +101,7 @@ __all__ = [
     "TrimPoint",
     "TryAgain",
     "answer_in",
+    "by_broker",
     "catalog_of",
     "claims_of",
     "displaced",

@@ -39,6 +39,7 @@ from streams.kafka import (
 from streams.outbox.rows import Batch, Statement
 from streams.outbox.table import OutboxTable
 from streams.prose import counted
+from streams.store.database import UnavailableError
 from streams.wire.records import COMMAND
 
 log = logging.getLogger("hopline.outbox")
@@ -47,7 +48,8 @@ RENEW = 600.0
 """Seconds without a batch after which the offset is committed again, before it expires."""
 LOOK_AGAIN = 5.0
 """Seconds after which a missing instance is checked again, and the longest time between polls."""
-_AGAIN = 1.0
+_AGAIN, _LONGEST = 1.0, 30.0
+"""Seconds before the first retry, and the maximum while the database is unavailable."""
 _REST = 9
 """The wait after a poll that found no batch, as a multiple of the poll's duration.
 
@@ -97,11 +99,24 @@ class Relay:
         self._observer.close()
 
     def run(self, stop: threading.Event) -> None:
-        """Relay until ``stop``; raise SurroundingsError if another relay has taken over."""
+        """Relay until ``stop``; raise SurroundingsError if another relay has taken over.
+
+        While the database is unavailable, the relay waits, and logs this once.
+        """
+        wait = 0.0
         while not stop.is_set():
             try:
-                if not self.turn():
+                found = self.turn()
+                if wait:
+                    log.warning("The outbox in %s is available again.", self._outbox.address)
+                wait = 0.0
+                if not found:
                     stop.wait(max(self._poll, self._rest))
+            except UnavailableError as error:
+                if not wait:
+                    log.warning("%s The relay waits until it is available.", error.message)
+                wait = min(2 * wait or _AGAIN, _LONGEST)
+                stop.wait(wait)
             except AbortedError as error:  # the batch had no effect and is relayed again
                 log.warning("%s %s", error.message, error.remedy)
                 stop.wait(_AGAIN)
@@ -109,8 +124,8 @@ class Relay:
     def turn(self) -> int:
         """Relay one batch; return the number of statements.
 
-        Raises AbortedError if Kafka accepts no statement, FencedError and SupersededError if
-        another relay has taken over.
+        Raises AbortedError if Kafka accepts no statement, UnavailableError if the database is
+        unavailable, FencedError and SupersededError if another relay has taken over.
         """
         batch = self._next()
         if batch is None:
@@ -118,7 +133,8 @@ class Relay:
                 self._commit((), self._last)
             return 0
         try:
-            self._commit([self._record(statement) for statement in batch.statements], batch.id)
+            if batch.id != self._last:  # otherwise its rows could not be deleted after the commit
+                self._commit([self._record(statement) for statement in batch.statements], batch.id)
         except AbortedError as error:
             if error.refused:  # the next batch leaves out oversized rows
                 self._outbox.release(batch)
@@ -154,7 +170,7 @@ class Relay:
     def _take(self) -> Batch | None:
         started = time.monotonic()
         while (batch := self._outbox.take(int(time.time()), self._present)) is not None:
-            if all(map(self._has, batch.instances)):
+            if batch.id == self._last or all(map(self._has, batch.instances)):
                 return batch
             self._outbox.release(batch)  # a former relay has completed the batch
         self._rest = min(_REST * (time.monotonic() - started), LOOK_AGAIN)

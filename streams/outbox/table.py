@@ -21,7 +21,7 @@ from sqlalchemy.engine import Connection, Engine
 
 from streams.errors import SurroundingsError
 from streams.outbox.rows import BATCH, Batch, Statement, positions_in, statement_of
-from streams.store.database import engine_for, shown
+from streams.store.database import engine_for, failure, shown
 from streams.times import LATEST
 
 METADATA = sa.MetaData()
@@ -199,8 +199,7 @@ class OutboxTable:
             with self._engine.begin() as connection:
                 yield connection
         except sa.exc.SQLAlchemyError as error:
-            cause = getattr(error, "orig", None) or error
-            raise SurroundingsError(f"The outbox in {self.address} failed: {cause}.") from error
+            raise failure(f"The outbox in {self.address}", error) from error
 
 
 def _identity(connection: Connection) -> str:

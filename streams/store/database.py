@@ -23,6 +23,12 @@ _BACKENDS = ("sqlite", "postgresql")
 _ENCODING = "UTF8"
 _BUSY_S = 30
 _CONNECT_S = 5
+_LIMIT_EXCEEDED = "54"
+"""PostgreSQL's class of errors about a statement or a row that exceeds a limit."""
+
+
+class UnavailableError(SurroundingsError):
+    """A database does not respond or is locked; the same call may succeed later."""
 
 
 def engine_for(
@@ -34,7 +40,7 @@ def engine_for(
     """
     address = _address(url)
     if address.get_backend_name() != "sqlite":
-        return _engine(address, client_encoding=_ENCODING)
+        return _server_engine(address)
     _prepare_file(address, create, remedy)
     engine = _engine(address, connect_args={"timeout": _BUSY_S})
     _set_up_sqlite(engine)
@@ -54,10 +60,7 @@ def reading_engine_for(url: str) -> Engine:
     """
     address = _address(url)
     if address.get_backend_name() != "sqlite":
-        patience = {"connect_timeout": _CONNECT_S}
-        return _engine(
-            address, client_encoding=_ENCODING, pool_pre_ping=True, connect_args=patience
-        )
+        return _server_engine(address)
     _prepare_file(address, False, "The monitor creates one: hopline monitor.")
     file = Path(str(address.database)).absolute()
 
@@ -71,6 +74,21 @@ def reading_engine_for(url: str) -> Engine:
     engine = _engine(address, creator=connect, poolclass=sa.pool.NullPool)
     _set_up_sqlite(engine)
     return engine
+
+
+def failure(what: str, error: Exception) -> SurroundingsError:
+    """Return the error to raise if a database fails, with the driver's message."""
+    cause = getattr(error, "orig", None) or error
+    later = isinstance(error, sa.exc.OperationalError) and not _is_permanent(cause)
+    kind = UnavailableError if later else SurroundingsError
+    return kind(f"{what} failed: {cause}.")
+
+
+def _is_permanent(cause: object) -> bool:
+    """Return whether the statement is the cause, for example because its table is missing."""
+    if isinstance(cause, sqlite3.Error):
+        return cause.sqlite_errorcode == sqlite3.SQLITE_ERROR
+    return str(getattr(cause, "sqlstate", None) or "").startswith(_LIMIT_EXCEEDED)
 
 
 def check_encoding(connection: Connection) -> None:
@@ -118,6 +136,13 @@ def _address(url: str) -> URL:
     if address.get_backend_name() == "sqlite" and address.database in (None, "", ":memory:"):
         raise UsageError("A store needs a file.", "For example sqlite:///monitor.sqlite.")
     return address
+
+
+def _server_engine(address: URL) -> Engine:
+    """Return an engine for PostgreSQL; the ping replaces connections that a restart has closed."""
+    stated = "connect_timeout" in address.query
+    patience = {} if stated else {"connect_timeout": _CONNECT_S}
+    return _engine(address, client_encoding=_ENCODING, pool_pre_ping=True, connect_args=patience)
 
 
 def _engine(address: URL, **options: Any) -> Engine:

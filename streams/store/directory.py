@@ -18,14 +18,16 @@ from streams.topology.offers import OFFER_LIFETIME
 
 log = logging.getLogger("hopline.notice")
 
-DIRECTORY = sa.table(
-    "hopline_directory",
-    sa.column("service_name"),
-    sa.column("broker_instance"),
-    sa.column("address"),
-    sa.column("mirror_address"),
-    sa.column("lifetime"),  # seconds
-)
+_NULL = type(None)
+_COLUMNS: dict[str, tuple[type, ...]] = {
+    "service_name": (str,),
+    "broker_instance": (str, _NULL),
+    "address": (str, _NULL),
+    "mirror_address": (str, _NULL),
+    "lifetime": (int, _NULL),  # seconds
+}
+"""The columns, with the types of valid values: a view's columns may have any type."""
+DIRECTORY = sa.table("hopline_directory", *map(sa.column, _COLUMNS))
 _REMEDY = "docs/writing_a_service.md has the definition of a directory's table."
 _LONGEST_REASON = 300
 """Maximum length in characters of a reason in the log; a driver may quote the requested name."""
@@ -36,6 +38,8 @@ class SqlDirectory:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        if engine.dialect.name == "sqlite":
+            _read_any_text(engine)
 
     @classmethod
     def open(cls, url: str) -> SqlDirectory:
@@ -85,13 +89,35 @@ class SqlDirectory:
             ) from error
 
     def _offer(self, row: Any) -> Offer:
-        """Return a row unchanged; in a view any column may be NULL."""
-        lifetime = OFFER_LIFETIME if row.lifetime is None else row.lifetime
+        """Return a row unchanged, or the mistake that it has values of wrong types."""
+        service, broker, address, mirror, lifetime = row
         source = Source(f"{DIRECTORY.name} in {self.address}")
-        return Offer(
-            row.service_name, row.address or "", row.broker_instance, row.mirror_address,
-            lifetime, source,
-        )  # fmt: skip
+        if mistake := _mistake(row):
+            named = service if isinstance(service, str) else clipped(repr(service))
+            return Offer(named, "", source=source, mistake=mistake)
+        seconds = OFFER_LIFETIME if lifetime is None else lifetime
+        return Offer(service, address or "", broker, mirror, seconds, source)
+
+
+def _read_any_text(engine: Engine) -> None:
+    """Return invalid text as bytes, because SQLite does not check text."""
+
+    def decoded(raw: bytes) -> str | bytes:
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return raw
+
+    @sa.event.listens_for(engine, "connect")
+    def connected(connection: Any, _record: object) -> None:
+        connection.text_factory = decoded
+
+
+def _mistake(row: Any) -> str:
+    """Return which columns have values of wrong types."""
+    values = row._asdict()
+    wrong = [name for name, types in _COLUMNS.items() if type(values[name]) not in types]
+    return ", ".join(f"{name} has the type {type(values[name]).__name__}" for name in wrong)
 
 
 def _reason(error: Exception) -> str:

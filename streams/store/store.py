@@ -11,11 +11,12 @@ from typing import Any, Self
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from streams.errors import HoplineError, SurroundingsError, UsageError
+from streams.errors import HoplineError, UsageError
 from streams.store.database import (
     READING,
     check_encoding,
     engine_for,
+    failure,
     reading_engine_for,
     shown,
 )
@@ -232,8 +233,7 @@ class Store:
         try:
             yield
         except (sa.exc.SQLAlchemyError, UnicodeError) as error:
-            cause = getattr(error, "orig", None) or error
-            raise SurroundingsError(f"The store {self.address} failed: {cause}.") from error
+            raise failure(f"The store {self.address}", error) from error
 
 
 def _mark(connection: Connection, query: str, run: str, batch_id: int) -> bool:

@@ -12,15 +12,20 @@ from streams.routing import Address, parse_address
 from streams.routing.model import broker_key
 from streams.topology.findings import NOWHERE, Source
 from streams.topology.objects import Route
-from streams.topology.validate import Breach, Proposal, breaches
+from streams.topology.validate import Breach, Proposal, Rule, breaches
 
 OFFER_LIFETIME = 3600
 """Default lifetime in seconds of a route that a directory offers."""
+_TYPES = Rule("types", None, lambda _: None, "Use text, and an integer for the lifetime.")
+"""The rule that an offer with a ``mistake`` breaks; the other rules assume the right types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A route to a service, for one or any broker id; ``lifetime`` is in seconds."""
+    """A route to a service, for one or any broker id; ``lifetime`` is in seconds.
+
+    ``mistake`` states that the directory's values have wrong types. They are then left out.
+    """
 
     service: str
     address: str
@@ -28,10 +33,13 @@ class Offer:
     mirror: str | None = None
     lifetime: int = OFFER_LIFETIME
     source: Source = field(default=NOWHERE, compare=False)
+    mistake: str = ""
 
     @property
     def breaches(self) -> tuple[Breach, ...]:
-        """Return the rules of CREATE ROUTE that the offer breaks, V1 to V12."""
+        """Return the rules of CREATE ROUTE that the offer breaks, V1 to V12, or its mistake."""
+        if self.mistake:
+            return (Breach(_TYPES, self.mistake),)
         route = Route("", self.service, self.broker, self.address, self.mirror)
         return breaches(Proposal(route, self.lifetime))
 

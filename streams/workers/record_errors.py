@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import CodeType
 
 from streams.errors import HoplineError, Number
 from streams.kafka import GoneError, KafkaError, KafkaException
+from streams.wire import MalformedError
 
 REJECTED = {
     KafkaError.MSG_SIZE_TOO_LARGE: Number.MESSAGE_TOO_LARGE,
@@ -29,8 +30,38 @@ Any other error that aborts a transaction is not caused by its records, which ar
 
 PAUSE = 60.0
 """Seconds until a failure with the same cause is logged with its traceback again."""
+_MOST_CAUSES = 1_000
 _Cause = tuple[type[Exception], CodeType | None, int]
 """An error's class and the innermost line of its traceback, so the program limits their number."""
+
+
+class Causes:
+    """Decide whether a failure is logged: once a minute for each cause.
+
+    ``clock`` is monotonic, in seconds. If there are too many causes, all are forgotten.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._logged: dict[Hashable, tuple[float, int]] = {}
+        """For each cause, when it was last logged, and how often it was not logged since."""
+
+    def due(self, cause: Hashable) -> int | None:
+        """Return how often the cause was not logged; ``None`` if it is not to be logged now."""
+        now = self._clock()
+        at, omitted = self._logged.get(cause, (None, 0))
+        if at is not None and now - at < PAUSE:
+            self._logged[cause] = (at, omitted + 1)
+            return None
+        if len(self._logged) >= _MOST_CAUSES:
+            self._logged.clear()
+        self._logged[cause] = (now, 0)
+        return omitted
+
+
+def more(omitted: int) -> str:
+    """Return the end of a sentence in the log, with the number of omitted failures."""
+    return f"; {omitted} more records failed in the same way" if omitted else ""
 
 
 class Tracebacks:
@@ -41,26 +72,34 @@ class Tracebacks:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._logged: dict[_Cause, tuple[float, int]] = {}
-        """For each cause, when it was last logged, and how often it was not logged since."""
+        self._causes = Causes(clock)
 
     def log(self, logger: logging.Logger, what: str, error: Exception) -> None:
         """Log a failure (``what``) if it is due, with the number of omitted failures."""
         omitted = self.due(error)
         if omitted is not None:
-            more = f"; {omitted} more records failed in the same way" if omitted else ""
-            logger.error("%s%s", what, more, exc_info=error)
+            logger.error("%s%s", what, more(omitted), exc_info=error)
 
     def due(self, error: Exception) -> int | None:
         """Return how often the cause was not logged; ``None`` if it is not to be logged now."""
-        cause, now = _cause_of(error), self._clock()
-        at, omitted = self._logged.get(cause, (None, 0))
-        if at is not None and now - at < PAUSE:
-            self._logged[cause] = (at, omitted + 1)
-            return None
-        self._logged[cause] = (now, 0)
-        return omitted
+        return self._causes.due(_cause_of(error))
+
+
+class Skips:
+    """Log records of one topic that are skipped, once a minute for each cause."""
+
+    def __init__(self, topic: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._topic, self._causes = topic, Causes(clock)
+
+    def log(self, logger: logging.Logger, offset: int | None, error: Exception) -> None:
+        """Log the position of a record that could not be processed, without its content."""
+        omitted = self._causes.due(_cause_of(error))
+        if omitted is not None:
+            reason = error if isinstance(error, MalformedError) else type(error).__name__
+            logger.warning(
+                "%s: the record at offset %s is skipped: %s%s",
+                self._topic, offset, reason, more(omitted),
+            )  # fmt: skip
 
 
 def _cause_of(error: Exception) -> _Cause:

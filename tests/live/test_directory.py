@@ -13,6 +13,8 @@ import sqlalchemy as sa
 
 from streams.errors import InputError, SurroundingsError, UsageError
 from streams.live.configuration.directory import FileDirectory, open_directory
+from streams.node.endpoint.route_requests import MissingRoute
+from streams.services.notice import UNUSABLE, refusal_of
 from streams.store.database import engine_for
 from streams.topology import Offer
 from tests.postgres import encoded_database
@@ -157,6 +159,83 @@ def test_a_table_is_asked_anew(url: str, caplog: pytest.LogCaptureFixture) -> No
     caplog.clear()
     open_directory(url)
     assert "s: 'B' is not a valid address" in caplog.text and "tcp" not in caplog.text
+
+
+SQLITE = [
+    ("broker_instance", "x'42'", "bytes"),
+    ("address", "CAST(x'ff' AS TEXT)", "bytes"),
+    ("mirror_address", "x'42'", "bytes"),
+    ("lifetime", "'1 hour'", "str"),
+    ("lifetime", "1.5", "float"),
+]
+POSTGRESQL = [
+    ("broker_instance", "gen_random_uuid()", "UUID"),
+    ("address", "'tcp://B:1'::bytea", "bytes"),
+    ("mirror_address", "7", "int"),
+    ("lifetime", "interval '1 hour'", "timedelta"),
+    ("lifetime", "true", "bool"),
+]
+
+
+@pytest.mark.parametrize(("column", "value", "kind"), SQLITE)
+def test_a_value_of_a_wrong_type_is_a_breach_of_its_entry(
+    tmp_path: Path, column: str, value: str, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise one row would turn the queue of all requests off: SQLite stores any type."""
+    url = f"sqlite:///{tmp_path}/shop.sqlite"
+    entry = "INSERT INTO hopline_directory (service_name, address) VALUES ('{}', 'tcp://B:1')"
+    changed = f"UPDATE hopline_directory SET {column} = {value} WHERE service_name = 'S'"
+    execute(url, table(), entry.format("S"), changed, entry.format("T"))
+    assert refused(url, caplog) == f"{column} has the type {kind}"
+    assert open_directory(url).find("T") == (Offer("T", "tcp://B:1"),)
+
+
+@pytest.mark.parametrize(("column", "value", "kind"), POSTGRESQL)
+def test_a_column_of_a_wrong_type_is_a_breach_of_all_entries(
+    postgres: str, column: str, value: str, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A view may have columns of any type."""
+    columns = dict.fromkeys(("broker_instance", "mirror_address", "lifetime"), "NULL")
+    columns |= {"service_name": "'S'", "address": "'tcp://B:1'", column: value}
+    selected = ", ".join(f"{value} AS {name}" for name, value in columns.items())
+    execute(postgres, f"CREATE VIEW hopline_directory AS SELECT {selected}")
+    try:
+        assert refused(postgres, caplog) == f"{column} has the type {kind}"
+    finally:
+        execute(postgres, "DROP VIEW hopline_directory")
+
+
+def refused(url: str, caplog: pytest.LogCaptureFixture) -> str:
+    """Return why the entry of S is refused, which the log must contain at the start too."""
+    directory = open_directory(url)
+    [breach] = (breach for offer in directory.find("S") for breach in offer.breaches)
+    assert f"S: {breach.detail}" in caplog.text
+    code, text = refusal_of(MissingRoute("S"), directory.find("S")) or (0, "")
+    assert (code, text) == (UNUSABLE, f"S: {breach.detail}")
+    return breach.detail
+
+
+@pytest.mark.parametrize("name", ["x'42'", "NULL"])
+def test_a_name_that_is_not_text_is_reported_at_the_start(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = f"sqlite:///{tmp_path}/shop.sqlite"
+    entry = f"INSERT INTO hopline_directory (service_name, address) VALUES ({name}, 'tcp://B:1')"
+    execute(url, table().replace("(256) NOT NULL", "(256)"), entry)
+    open_directory(url)
+    assert "service_name has the type" in caplog.text
+
+
+def test_names_that_cannot_be_compared_with_text_are_refused_at_the_start(postgres: str) -> None:
+    """Otherwise the first request would be repeated forever."""
+    selected = "gen_random_uuid() AS service_name, 'tcp://B:1' AS address, NULL AS broker_instance"
+    more = "NULL AS mirror_address, 1 AS lifetime"
+    execute(postgres, f"CREATE VIEW hopline_directory AS SELECT {selected}, {more}")
+    try:
+        with pytest.raises(SurroundingsError, match="uuid"):
+            open_directory(postgres)
+    finally:
+        execute(postgres, "DROP VIEW hopline_directory")
 
 
 def test_an_unavailable_table_is_reported_without_the_password(url: str) -> None:

@@ -149,6 +149,16 @@ def test_nothing_is_served_unless_asked_and_an_address_must_be_one(tmp_path: Pat
             assert get(port, "/elsewhere")[0] == 404
 
 
+def test_a_monitor_whose_store_is_unavailable_is_not_ready(tmp_path: Path) -> None:
+    with (
+        Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store,
+        serving("0", [], store, lambda: "The store failed.") as port,
+    ):
+        assert port is not None
+        assert get(port, "/readyz") == (503, "The store failed.\n")
+        assert get(port, "/healthz") == (200, "ok\n")
+
+
 def test_a_query_that_ended_is_no_health(tmp_path: Path) -> None:
     watch = Watch(Running([], isActive=False), rows=3)
     with (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, read_ends, trim
 from streams.monitor import MonitorConfig, open_session, run
 from streams.monitor.cluster import cluster_id
-from streams.store import Report, Row, Store
+from streams.store import Report, Row, Store, database
 from streams.wire import Topics
 from tests.monitor.records import SHORT_RUN, Stored, create_topics, produce
 from tests.monitor.traffic import deliveries
@@ -117,6 +118,45 @@ def test_a_store_that_fails_ends_the_monitor_with_its_words(
     with pytest.raises(SurroundingsError, match="the disk is full"):
         run(config, stop=threading.Event(), spark=spark)
     assert not spark.streams.active
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_locked_store_is_waited_for_until_the_monitor_is_stopped(
+    spark: SparkSession, config: MonitorConfig, monkeypatch: pytest.MonkeyPatch, is_stopped: bool
+) -> None:
+    monkeypatch.setattr(database, "_BUSY_S", 0.5)
+    create_topics(
+        config.bootstrap, Topics(config.prefix).queue("ServerB", "DatabaseB", "TargetQueue")
+    )
+    stop, lines, errors = threading.Event(), list[str](), list[SurroundingsError]()
+
+    def follow() -> None:
+        try:
+            run(config, stop=stop, say=lines.append, spark=spark)
+        except SurroundingsError as error:
+            errors.append(error)
+
+    running = threading.Thread(target=follow)
+    running.start()
+    ready = config.ready_file
+    assert ready is not None
+    _wait(lambda: ready.exists(), "the queries run")
+    other = sqlite3.connect(config.store.removeprefix("sqlite:///"), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    first = _produce(config, 40, seed=1)
+    _wait(lambda: any("waits until" in line for line in lines), "the store is waited for")
+    if not is_stopped:
+        other.execute("ROLLBACK")
+        _wait(lambda: _delivered(config) == first, "the deliveries are counted")
+    stop.set()
+    running.join(_PATIENCE)
+    other.close()
+    assert not running.is_alive()
+    assert not spark.streams.active
+    assert [type(error) for error in errors] == [database.UnavailableError] * is_stopped
+    run(replace(config, until_idle=1.0), stop=threading.Event(), spark=spark)
+    assert _delivered(config) == first
 
 
 def test_a_store_of_other_figures_is_refused(spark: SparkSession, config: MonitorConfig) -> None:

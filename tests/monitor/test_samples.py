@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from streams.monitor.sampler import KEPT, Sampler
 from streams.node import LEFT, MOST_NAMES, forward_size
 from streams.node.liveness.slot_owners import keeps_none
 from streams.resources import topologies_dir
-from streams.store import DialogSide, HeartbeatSample, LagSample, Row, Situation, Store
+from streams.store import DialogSide, HeartbeatSample, LagSample, Row, Situation, Store, database
 from streams.store.sampled import samples_in
 from streams.topology import load
 from streams.wire import encode_presence
@@ -73,6 +74,28 @@ def test_a_sampler_that_fails_says_so(sampler: Sampler, monkeypatch: pytest.Monk
     sampler.start()
     sampler.stop()
     assert isinstance(sampler.failure, OverflowError)
+
+
+def test_a_locked_store_is_reported_once_and_gets_the_next_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An outage of the store does not end the monitor."""
+    monkeypatch.setattr(database, "_BUSY_S", 0)
+    said = list[str]()
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        sampler = Sampler(store, Eye(Cluster("nobody:1")), say=said.append)
+        monkeypatch.setattr(sampler._eye, "look", lambda now: SEEN)
+        other = sqlite3.connect(str(tmp_path / "monitor.sqlite"), isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        sampler.try_to_look()
+        sampler.try_to_look()
+        assert samples_in(store, LagSample, 0, 1 << 62) == ()
+        other.execute("ROLLBACK")
+        other.close()
+        sampler.try_to_look()
+        assert len(samples_in(store, LagSample, 0, 1 << 62)) == 1
+    [line] = said
+    assert line.startswith("sampling failed: The store") and "locked" in line
 
 
 def test_a_sampler_that_begins_anew_leaves_a_gap(store: Store, sampler: Sampler) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 import threading
 import time
 import uuid
@@ -34,6 +35,7 @@ from streams.kafka import (
 from streams.outbox import relay as relay_module
 from streams.outbox.relay import Relay
 from streams.outbox.table import OUTBOX, RELAY, OutboxTable, SupersededError
+from streams.store import database
 from streams.wire.specs import instance_specs
 from tests.forgetting import forget
 from tests.running import DEADLINE, System, running
@@ -308,6 +310,45 @@ def test_a_commit_that_timed_out_is_called_again(
         hooked.hooks["commit_transaction"] = time_out_once
         assert relay.turn() == 2
     assert len(calls) == 2
+    assert relayed(system) == [None, b"one"]
+
+
+def test_an_unavailable_database_is_waited_for_and_no_batch_is_repeated(
+    system: System,
+    hooked: HookedCluster,
+    engine: Engine,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Even if the database is locked when Kafka has the batch, before its rows are deleted."""
+    monkeypatch.setattr(database, "_BUSY_S", 0)
+    begin_and_send(engine, b"one")
+    other = sqlite3.connect(str(engine.url.database), isolation_level=None)
+    waits = list[float | None]()
+
+    class Stop(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout)
+            if len(waits) == 3:
+                other.execute("ROLLBACK")
+            elif len(waits) > 3:
+                self.set()
+            return self.is_set()
+
+    def commit_and_lock(method: Callable[..., Any], *args: Any) -> None:
+        method(*args)
+        other.execute("BEGIN IMMEDIATE")
+
+    with relaying(hooked, url) as relay:
+        hooked.hooks["commit_transaction"] = commit_and_lock
+        relay.run(Stop())
+        assert relay.relayed == 2
+        assert relay.turn() == 0
+    other.close()
+    assert waits[:3] == [1, 2, 4]
+    assert caplog.text.count("waits until it is available") == 1
+    assert caplog.text.count("is available again") == 1
     assert relayed(system) == [None, b"one"]
 
 

@@ -15,8 +15,9 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from streams.errors import SurroundingsError, UsageError
-from streams.store import DialogSide, LatencyWindow, MalformedWindow, Progress, Row, Store
+from streams.store import DialogSide, LatencyWindow, MalformedWindow, Progress, Row, Store, database
 from streams.store.kinds import KINDS, upsert
+from streams.store.tables import METADATA
 from tests.postgres import encoded_database
 from tests.store.build import COPIED, EVENT, GAP, LATENCY, MALFORMED, MISSING, REPEAT, ROWS
 from tests.store.build_state import DIALOG, STATE_ROWS
@@ -47,6 +48,53 @@ def test_the_same_batch_twice_is_written_once(store: Store) -> None:
     assert not store.write("q", "run", 3, [replace(EVENT, count=99)])
     assert store.read(type(EVENT)) == (EVENT,)
     assert store.progress() == (Progress("q", "run", 4, 0),)
+
+
+def test_a_locked_store_is_unavailable_and_one_without_a_table_is_not(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A caller repeats a call only if it may succeed later."""
+    monkeypatch.setattr(database, "_BUSY_S", 0)
+    other = sa.create_engine(store._engine.url)
+    with Store.open(str(store._engine.url)) as hasty, other.connect() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        with pytest.raises(database.UnavailableError, match="locked"):
+            hasty.write("q", "run", 0, ROWS)
+        connection.rollback()
+        connection.exec_driver_sql("DROP TABLE batches")
+        with pytest.raises(SurroundingsError, match="no such table") as caught:
+            hasty.write("q", "run", 0, ROWS)
+    other.dispose()
+    assert not isinstance(caught.value, database.UnavailableError)
+
+
+@pytest.mark.parametrize(
+    ("state", "is_unavailable"), [("57P01", True), (None, True), ("40001", True), ("54000", False)]
+)
+def test_a_row_that_exceeds_a_limit_is_never_written_later(
+    state: str | None, is_unavailable: bool
+) -> None:
+    cause = Exception("driver")
+    cause.sqlstate = state  # type: ignore[attr-defined]
+    error = database.failure("It", sa.exc.OperationalError("", None, cause))
+    assert str(error) == "It failed: driver."
+    assert isinstance(error, database.UnavailableError) == is_unavailable
+
+
+def test_a_connection_that_the_server_has_closed_is_replaced(postgres: str) -> None:
+    with Store.open(postgres) as store:
+        try:
+            assert store.write("closed", "run", 0, ())
+            admin = sa.create_engine(postgres)
+            with admin.connect() as connection:
+                others = "pid <> pg_backend_pid() AND datname = current_database()"
+                connection.exec_driver_sql(
+                    f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}"
+                )
+            admin.dispose()
+            assert not store.write("closed", "run", 0, ())
+        finally:
+            METADATA.drop_all(store._engine)
 
 
 def test_a_later_batch_replaces_a_window(store: Store) -> None:

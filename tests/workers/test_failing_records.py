@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,10 +22,11 @@ from streams.workers.endpoint.inputs import RejectReason
 from streams.workers.endpoint.move_bodies import move_bodies
 from streams.workers.endpoint.partition import Work
 from streams.workers.forwarder.buffered_copies import BufferedCopies
+from streams.workers.forwarder.local_producer import LocalProducer
 from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.processor import Lasting, Processor
 from streams.workers.forwarder.remote_producers import RemoteCopy
-from streams.workers.record_errors import PAUSE, Tracebacks, is_caused_by_record
+from streams.workers.record_errors import PAUSE, Causes, Skips, Tracebacks, is_caused_by_record
 from tests.node.test_lane import MS, WORLDS
 from tests.workers.rubbish import header
 
@@ -187,6 +189,51 @@ def test_each_cause_of_a_failure_is_logged() -> None:
     assert tracebacks.due(raised(ValueError("a"), elsewhere=True)) == 0
     assert tracebacks.due(ValueError("never raised")) == 0
     assert tracebacks.due(ValueError("never raised")) is None
+
+
+def test_skipped_records_are_logged_once_a_minute_for_each_cause(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Any client that may write heartbeats can write unreadable ones at any rate."""
+    clock = 100.0
+    skips, log = Skips("presence", lambda: clock), logging.getLogger("hopline.control")
+    for offset in range(3):
+        skips.log(log, offset, MalformedError("its key is not its name"))
+    skips.log(log, 3, ZeroDivisionError("secret"))
+    clock += PAUSE
+    skips.log(log, 4, MalformedError("its key is not its name"))
+    reason = "is skipped: its key is not its name"
+    assert [record.getMessage() for record in caplog.records] == [
+        f"presence: the record at offset 0 {reason}",
+        "presence: the record at offset 3 is skipped: ZeroDivisionError",
+        f"presence: the record at offset 4 {reason}; 2 more records failed in the same way",
+    ]
+
+
+def test_rejected_records_are_logged_once_a_minute_and_reported_each(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster: Any = SimpleNamespace(topics=Topics(), producer=lambda **_: None)
+    nothing: Any = SimpleNamespace(writer=None)
+    made = LocalProducer(
+        cluster, "GatewayA", threading.Event(), event_counts=nothing, traffic=nothing
+    )
+    events = list[Event]()
+    monkeypatch.setattr(made, "emit", lambda source, key, event: events.append(event))
+    for offset in range(3):
+        made.give_up("too large", "in.GatewayA", BAD, (TOPIC, 0, offset))
+    made.give_up("not authorized", "in.GatewayA", BAD, (TOPIC, 0, 3))
+    assert [event["offset"] for event in events] == [0, 1, 2, 3]
+    assert [record.getMessage() for record in caplog.records] == [
+        "GatewayA: too large (in.GatewayA)",
+        "GatewayA: not authorized (in.GatewayA)",
+    ]
+
+
+def test_the_causes_of_failures_are_limited() -> None:
+    causes = Causes(lambda: 0.0)
+    assert [causes.due(n) for n in range(3_000)] == [0] * 3_000
+    assert len(causes._logged) <= 1_000
 
 
 def kafka(code: int, *, fatal: bool = False) -> KafkaException:

@@ -6,7 +6,7 @@ catalog. The user of a mirrored route evaluates the last claims of both partners
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 
 from streams.node.catalog_view import CatalogView
 from streams.node.mirroring.mirror import Pair
@@ -31,8 +31,19 @@ def claims_of(catalog: CatalogView | None, instance: str) -> tuple[Claim, ...]:
     )
 
 
+def by_broker(claims: Iterable[Claim]) -> Mapping[str, Claim]:
+    """Return the first claim for each broker id, by :func:`broker_key`, as :func:`answer_in` needs.
+
+    There may be thousands of claims and questions.
+    """
+    found: dict[str, Claim] = {}
+    for claim in claims:
+        found.setdefault(broker_key(claim.broker), claim)
+    return found
+
+
 def answer_in(
-    claims: Sequence[Claim], catalog: CatalogView, instance: str, pair: Pair
+    claims: Mapping[str, Claim], catalog: CatalogView, instance: str, pair: Pair
 ) -> tuple[Role, int] | None:
     """Return the role and epoch in a partner's claims for a question, if any.
 
@@ -46,7 +57,7 @@ def answer_in(
     here = catalog.instances.get(instance)
     found = None if here is None else _asked_for(here, pair.service, pair.broker)
     broker = pair.broker if found is None else found.broker_id
-    claim = next((c for c in claims if broker_key(c.broker) == broker_key(broker or "")), None)
+    claim = claims.get(broker_key(broker or ""))
     if claim is not None:
         mirror = None if found is None else catalog.mirrors.get((instance, found.name))
         if mirror is not None and not _is_borne_out(claim, mirror):

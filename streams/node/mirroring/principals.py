@@ -8,13 +8,13 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from streams.errors import Event, EventKind
 from streams.node.catalog_view import CatalogView
 from streams.node.events import event
-from streams.node.mirroring.claims import answer_in
+from streams.node.mirroring.claims import answer_in, by_broker
 from streams.node.mirroring.mirror import MirroredRoute, Pair, RoleAnswer, Step
 from streams.protocol import Claim, Limits
 from streams.routing import Address
@@ -60,6 +60,8 @@ class Principals:
         """Unanswered questions: for each partner, the ``as_of`` to which the question belongs."""
         self._seen: dict[str, tuple[Claim, ...] | None] = {}
         """Each partner's claims at the last evaluation."""
+        self._indexes: dict[str, tuple[tuple[Claim, ...], Mapping[str, Claim]]] = {}
+        """Each partner's last claims by broker id, with the claims from which they were made."""
         self._events: list[Event] = []
 
     def principal(
@@ -104,7 +106,7 @@ class Principals:
 
     def forget(self) -> None:
         """Forget all routes and answers, as after a restart."""
-        for state in (self._routes, self._owed, self._seen, self._events):
+        for state in (self._routes, self._owed, self._seen, self._indexes, self._events):
             state.clear()
 
     def _begun(self, pair: Pair) -> MirroredRoute:
@@ -140,12 +142,20 @@ class Principals:
         claims = self._seen[instance] = self._peers.claims(instance)
         if not self._peers.reachable(instance):
             return False
-        said = answer_in(claims or (), self._peers.catalog, instance, pair)
+        said = answer_in(
+            self._by_broker(instance, claims or ()), self._peers.catalog, instance, pair
+        )
         if said is None:  # evaluate again: the catalog may not have been read that far
             self._seen[instance] = None
             return False
         self._note(pair, self._routes[pair].answer(RoleAnswer(partner, *said, as_of), now), now)
         return True
+
+    def _by_broker(self, instance: str, claims: tuple[Claim, ...]) -> Mapping[str, Claim]:
+        known = self._indexes.get(instance)
+        if known is None or known[0] is not claims:
+            known = self._indexes[instance] = claims, by_broker(claims)
+        return known[1]
 
     def _note(self, pair: Pair, step: Step, now: int) -> None:
         self._owed.update(dict.fromkeys(((pair, partner) for partner in step.ask), step.as_of))

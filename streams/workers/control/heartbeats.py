@@ -22,6 +22,7 @@ from streams.node import EACH_SECOND, SILENCE, KafkaClock, Presence, SlotOwners,
 from streams.protocol import Claim
 from streams.wire import MalformedError
 from streams.wire.heartbeats import HeartbeatReader
+from streams.workers.record_errors import Skips
 
 log = logging.getLogger("hopline.control")
 
@@ -68,6 +69,7 @@ class Heartbeats:
         self._homes = 0
         self._clock = clock
         self._reader = HeartbeatReader()
+        self._skips = Skips("presence")
         self._claims: dict[str, tuple[Claim, ...]] = {}
         self._window_at: float | None = None
         self._in_window, self._rate = 0, 0.0
@@ -126,7 +128,7 @@ class Heartbeats:
         try:
             return self._note_heartbeat(record, now, clock, came)
         except Exception as error:  # no record may end the thread that reads for all workers
-            log_skipped("presence", record[3], error)
+            self._skips.log(log, record[3], error)
             return None
 
     def _note_heartbeat(
@@ -226,9 +228,3 @@ class Heartbeats:
 def appended(message: Message) -> int:
     """Return the append time of a record of ``presence`` by the broker's clock, in epoch ms."""
     return message.timestamp()[1]
-
-
-def log_skipped(topic: str, offset: int | None, error: Exception) -> None:
-    """Log the position of a record that could not be processed, without its content."""
-    reason = error if isinstance(error, MalformedError) else type(error).__name__
-    log.warning("%s: the record at offset %s is skipped: %s", topic, offset, reason)

@@ -26,8 +26,9 @@ from streams.protocol import Claim
 from streams.wire.evolution import ADMITS, ANNOUNCED, read_admission, read_announcement
 from streams.wire.heartbeats import HeartbeatReader
 from streams.wire.records import header_of
-from streams.workers.control.heartbeats import appended, log_skipped
+from streams.workers.control.heartbeats import appended
 from streams.workers.pulse import beat, rest
+from streams.workers.record_errors import Skips
 
 log = logging.getLogger("hopline.control")
 
@@ -73,6 +74,7 @@ class RemoteWatch:
         self.failure = ""
         self._name = name
         self._reader = HeartbeatReader()
+        self._skipped = Skips(f"presence of the cluster {name}")
         self._health = ConsumerHealth(cluster, topic=cluster.topics.presence)
         self._logged, self._log_at = "", 0.0
         self._skips = False
@@ -176,7 +178,7 @@ class RemoteWatch:
         try:
             self._note(message)
         except Exception as error:  # no record may end the thread
-            log_skipped(f"presence of the cluster {self._name}", position, error)
+            self._skipped.log(log, position, error)
 
     def _adjust(self, stamp: int, now: float) -> None:
         if self._home is None or self._home.is_plausible(stamp, now):

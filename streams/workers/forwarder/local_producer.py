@@ -25,6 +25,7 @@ from streams.kafka import (
 from streams.node import event
 from streams.wire import encode_event
 from streams.workers.event_counts import EventCounts, Traffic
+from streams.workers.record_errors import Causes, more
 from streams.workers.room import Room
 
 log = logging.getLogger("hopline.forwarder")
@@ -73,6 +74,7 @@ class LocalProducer:
         )
         self._room = Room(self._producer, instance, stop)
         self._failed: list[tuple[KafkaError, Message, Source]] = []
+        self._causes = Causes()
 
     def report(self, topic: str, partition: int, offset: int | None = None) -> Report:
         """Return the delivery callback for an input record, or without ``offset`` for an input."""
@@ -207,6 +209,8 @@ class LocalProducer:
             partition=partition,
             offset=offset,
         )
-        log.error("%s: %s", self._instance, dropped["detail"])
+        omitted = self._causes.due(why)  # each of these records is reported by an event anyway
+        if omitted is not None:
+            log.error("%s: %s%s", self._instance, dropped["detail"], more(omitted))
         if topic != self._events:  # an event about an event cannot be written either
             self.emit(source, about, dropped)
