@@ -29,6 +29,7 @@ from streams.workers.collector import collecting_rarely
 from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.bodies import Bodies
 from streams.workers.endpoint.inputs import Inputs, Intake
+from streams.workers.endpoint.look_ahead import LookAhead
 from streams.workers.endpoint.output import Output
 from streams.workers.endpoint.partition import Partition
 
@@ -65,10 +66,11 @@ class Side:
         self._output = Output(topics, instance, self._sink, threading.Event())  # type: ignore[arg-type]
         catalog = catalog_of(load(topologies_dir() / "forwarding_chain", now), 1)
         bodies = Bodies.of(cluster, self.inputs.cmd, self.inputs.inbox, 0, 64 << 20)
+        ahead = LookAhead(cluster, self.inputs.inbox, 0)
         positions = dict.fromkeys(self.inputs, 0)
         self.owned = Partition(
-            0, Endpoint(instance, catalog, dialogs=Dialogs(unpack_dialog)), bodies, positions, {},
-            Allowance(10_000),
+            0, Endpoint(instance, catalog, dialogs=Dialogs(unpack_dialog)), bodies, ahead,
+            positions, {}, Allowance(10_000),
         )  # fmt: skip
         self.cpu = 0.0
 
