@@ -138,6 +138,20 @@ MUTANTS = (
         "workers/test_look_ahead.py",
     ),
     KafkaMutant(
+        "apply a repeated first message early",
+        _LOOK_AHEAD,
+        " and not frame.journey.attempt\n",
+        "\n",
+        "node/test_look_ahead.py",
+    ),
+    KafkaMutant(
+        "let early records fill a transaction",
+        _APPLY_WORK,
+        "            if tx.planned >= most or time.monotonic() > end:\n",
+        "            if time.monotonic() > end:\n",
+        "workers/test_look_ahead.py",
+    ),
+    KafkaMutant(
         "take a commit that timed out for an abort",
         _TRANSACTIONS,
         "                if not cause.retriable():\n",

@@ -205,6 +205,7 @@ def test_a_record_is_early_if_its_stream_began_early() -> None:
     other = conversation(2)
     assert not ahead.is_wanted(tx, early, 7, arriving(1))
     assert not ahead.is_wanted(tx, early, 8, arriving(0, dialog=other, flags=Flag.UNSEQUENCED))
+    assert not ahead.is_wanted(tx, early, 9, arriving(0, dialog=other, attempt=1)), "a retry"
     assert ahead.is_wanted(tx, early, 9, arriving(0, dialog=other))
     tx.message(9, arriving(0, dialog=other))
     early.add(9, arriving(0, dialog=other))

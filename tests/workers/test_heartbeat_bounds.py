@@ -13,7 +13,7 @@ from streams.kafka import Message
 from streams.node import KafkaClock
 from streams.node.liveness.slot_owners import MOST_NAMES
 from streams.protocol import Claim
-from streams.wire import encode_presence
+from streams.wire import MalformedError, encode_presence
 from streams.wire.heartbeats import HeartbeatReader, claims_that_fit
 from streams.workers.control.heartbeats import Heartbeats
 
@@ -173,7 +173,7 @@ def test_a_record_that_is_no_heartbeat_is_logged_by_its_place(
     for key, value in ((b"Me", b"junk"), (b"You", b"junk" * 1_000), (b"Me", None)):
         assert heartbeats.read(Message(key=key, value=value, timestamp=(2, NOW)), 100.0) is None
     skipped = "presence: the record at offset None is skipped"
-    assert caplog.messages == [f"{skipped}: Presence: no Avro single-object encoding"] * 3
+    assert caplog.messages == [f"{skipped}: Presence: no Avro single-object encoding"]
     caplog.clear()
 
     def fail(*_: object) -> object:
@@ -184,19 +184,25 @@ def test_a_record_that_is_no_heartbeat_is_logged_by_its_place(
         assert heartbeats.read(message("Me"), 100.0) is None
         heartbeats.read(message("You"), 100.0)
         assert heartbeats.claims("You") is None
-    assert caplog.messages == [f"{skipped}: ZeroDivisionError"] * 2
+    assert caplog.messages == [f"{skipped}: ZeroDivisionError"]
     assert heartbeats.read(message("Me", count=2), 101.0) == 1.0
 
 
 def test_small_records_under_any_number_of_keys_are_read_in_time(
-    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    heartbeats = reader()
+    heartbeats, read = reader(), list[bytes]()
+
+    def fail(_: object, key: bytes, __: object) -> object:
+        read.append(key)
+        raise MalformedError("not a heartbeat")
+
+    monkeypatch.setattr(HeartbeatReader, "read", fail)
     for number in range(10_001):
         key = str(number).encode()
         heartbeats.read(Message(key=key, value=b"junk", timestamp=(2, NOW)), 100.0)
-    assert len(caplog.messages) > 10_000
-    caplog.clear()
+    assert len(read) > 10_000
+    read.clear()
     for odd, value in ((b"x" * 1_000, b"junk"), (b"x", b"junk" * 1_000), (None, b"junk")):
         heartbeats.read(Message(key=odd, value=value, timestamp=(2, NOW)), 100.0)
-    assert not heartbeats._unread and not caplog.messages, "large ones of unknown names are ignored"
+    assert not heartbeats._unread and not read, "large ones of unknown names are ignored"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,7 +19,17 @@ from streams.protocol import Message as Frame
 from streams.wire import Topics, decode_event
 from streams.wire.records import message_record, queued_conversation
 from streams.workers.endpoint import look_ahead
+from streams.workers.endpoint.allowance import Allowance
+from streams.workers.endpoint.apply_work import WorkApplier
+from streams.workers.endpoint.bodies import Bodies
+from streams.workers.endpoint.held_back import HeldBackStatements
+from streams.workers.endpoint.inputs import Inputs, Intake
 from streams.workers.endpoint.look_ahead import Early, LookAhead
+from streams.workers.endpoint.partition import Partition, Work
+from streams.workers.event_counts import Committed
+from tests.node.harness import START
+from tests.node.places import pair as net_pair
+from tests.node.test_accept_message import arriving
 from tests.running import DEADLINE
 from tests.workers.rig import Hook, Rig, Running, pair, rig
 
@@ -68,7 +79,7 @@ LATE = [(OLD[0], EACH), (NEW, 0), (NEW, 1), (OLD[0], EACH + 1), (NEW, 3)]
 REST = [(NEW, 2)]
 
 
-def arriving(two: Rig, frames: Sequence[tuple[uuid.UUID, int]]) -> Hook:
+def writes_late(two: Rig, frames: Sequence[tuple[uuid.UUID, int]]) -> Hook:
     """Return a hook that writes frames when a worker begins to read ahead."""
 
     def assign(method: Hook, places: Any) -> Any:
@@ -81,7 +92,7 @@ def arriving(two: Rig, frames: Sequence[tuple[uuid.UUID, int]]) -> Hook:
 
 def started(two: Rig, **hooks: Hook) -> Running:
     write(two, BACKLOG)
-    return two.endpoint("B", hooks={"assign": arriving(two, LATE), **hooks})
+    return two.endpoint("B", hooks={"assign": writes_late(two, LATE), **hooks})
 
 
 def delivered(two: Rig, count: int) -> list[tuple[uuid.UUID, int]]:
@@ -262,6 +273,77 @@ def test_the_number_of_early_records_is_limited() -> None:
     assert ahead.take(1_000) == [] and not ahead.reads
     ahead.follow(0, 100_000)
     assert not ahead.reads
-    ahead.merge(Early(skipped={7}))
+    ahead.merge(Early(skipped=set(range(look_ahead.MOST_APPLIED // 2))))
+    ahead.follow(0, 100_000)
+    assert not ahead.reads, "not yet: it would soon be closed again"
+    ahead.merge(Early(skipped={look_ahead.MOST_APPLIED - 1}))
     ahead.follow(0, 100_000)
     assert ahead.reads
+
+
+def test_the_number_of_early_dialogs_is_limited() -> None:
+    """A worker may stay far behind for days, with many short dialogs."""
+    ahead = LookAhead(cast(Cluster, Stub()), "in", 0)
+    ahead.follow(0, 100_000)
+    for number in range(3):
+        streams = {(uuid.UUID(int=n), True) for n in range(number * 40_000, (number + 1) * 40_000)}
+        ahead.merge(Early(streams=streams))
+    assert len(ahead._streams) == 40_000
+
+
+# --- its share of a transaction -------------------------------------------------------------------
+
+
+class Given:
+    """An intake of records that are already decoded."""
+
+    inputs = Inputs("cmd", "in", "ack")
+
+    def __init__(self, frames: dict[int, Frame]) -> None:
+        self.frames = frames
+
+    def read(self, message: Message, read_at: float) -> Frame:
+        """Return the frame at an offset."""
+        return self.frames[message.offset() or 0]
+
+    def apply(self, tx: Transaction, bodies: object, message: Message, read: Frame) -> None:
+        """Apply the frame."""
+        tx.message(message.offset() or 0, read)
+
+
+@dataclass
+class Placed:
+    """A record at an offset of `in`."""
+
+    place: int
+
+    def offset(self) -> int:
+        """Return the offset."""
+        return self.place
+
+    def topic(self) -> str:
+        """Return the topic."""
+        return "in"
+
+
+@pytest.mark.parametrize("type_", ["DEFAULT", "Unknown"])
+def test_a_backlog_has_half_of_a_transaction(type_: str) -> None:
+    """A refused message plans four effects, so the number of early records is not enough."""
+    node = net_pair()["ServerB"]
+    backlog = {n: arriving(0, dialog=uuid.UUID(int=n + 1)) for n in range(100)}
+    tail = {n + 1_000: arriving(0, dialog=uuid.UUID(int=n + 1_000)) for n in range(100)}
+    tail = {
+        n: frame._replace(header=frame.header._replace(type=type_)) for n, frame in tail.items()
+    }
+    intake, counts = cast(Intake, Given(backlog | tail)), Committed()
+    applier = WorkApplier(intake, cast(HeldBackStatements, None), counts, lambda: START)
+    positions = dict.fromkeys(Inputs("cmd", "in", "ack"), 0)
+    owned = Partition(
+        0, node.endpoint, cast(Bodies, node), LookAhead(cast(Cluster, None), "in", 0), positions,
+        {}, Allowance(100),
+    )  # fmt: skip
+    records = [[cast(Message, Placed(n)) for n in frames] for frames in (backlog, tail)]
+    done = applier.apply(owned, Work(records[0], ahead=records[1]), 0.0)
+    assert 10 <= len(done.early.applied) <= 50
+    assert done.positions["in"] >= 45
+    assert [m.offset() for m in done.ahead_left] == list(tail)[len(done.early.applied) :]

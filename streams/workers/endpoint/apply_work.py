@@ -33,7 +33,8 @@ class Applied:
 
     ``positions`` are the partition's next offsets. ``left`` contains the records for which the
     transaction had no room, and ``parked`` the dialogs that wait after the transaction. ``early``
-    are the records that were applied before their place in the log.
+    are the records that were applied before their place in the log; ``ahead_left`` are those for
+    which it had no room.
     """
 
     owned: Partition
@@ -43,6 +44,7 @@ class Applied:
     left: Sequence[Message] = ()
     parked: Sequence[DialogKey] = ()
     early: Early = field(default_factory=Early)
+    ahead_left: Sequence[Message] = ()
 
     @property
     def part(self) -> Part:
@@ -91,11 +93,12 @@ class WorkApplier:
         )
         positions = dict(owned.positions)
         left: Sequence[Message] = ()
+        ahead_left: Sequence[Message] = ()
         parked: Sequence[DialogKey] = ()
         early = Early()
         try:
             if rejection is None:
-                self._apply_ahead(owned, tx, work, early, read_at)
+                ahead_left = self._apply_ahead(owned, tx, work, early, read_at)
                 left = self._apply_records(owned, tx, work, positions, early, read_at)
             else:
                 parked = (*work.due, *work.probes, *work.room)
@@ -105,7 +108,7 @@ class WorkApplier:
         except BaseException:
             self.abandon([Applied(owned, work, tx, positions)])
             raise
-        return Applied(owned, work, tx, positions, left, parked, early)
+        return Applied(owned, work, tx, positions, left, parked, early, ahead_left)
 
     def abandon(self, applied: Iterable[Applied]) -> None:
         """Drop the overlays of uncommitted work."""
@@ -115,16 +118,26 @@ class WorkApplier:
 
     def _apply_ahead(
         self, owned: Partition, tx: Transaction, work: Work, early: Early, read_at: float
-    ) -> None:
-        """Apply the records that were read ahead and are the next messages of new dialogs."""
+    ) -> Sequence[Message]:
+        """Apply the records that were read ahead and are the next messages of new dialogs.
+
+        At least half of the transaction and of its time is left to the records of the backlog.
+        Returns the records that do not fit.
+        """
         position = owned.positions[self._intake.inputs.inbox]
-        for message in work.ahead:
+        ahead = [message for message in work.ahead if (message.offset() or 0) >= position]
+        frames = [self._intake.read(message, read_at) for message in ahead]
+        tx.foresee(frame for frame in frames if isinstance(frame, Frame))
+        most, end = tx.planned + tx.most // 2, time.monotonic() + LONG / 2
+        for number, (message, frame) in enumerate(zip(ahead, frames, strict=True)):
             beat()
+            if tx.planned >= most or time.monotonic() > end:
+                return ahead[number:]
             offset = message.offset() or 0
-            read = self._intake.read(message, read_at) if offset >= position else None
-            if isinstance(read, Frame) and owned.look_ahead.is_wanted(tx, early, offset, read):
-                self._intake.apply(tx, owned.bodies, message, read)
-                early.add(offset, read)
+            if isinstance(frame, Frame) and owned.look_ahead.is_wanted(tx, early, offset, frame):
+                self._intake.apply(tx, owned.bodies, message, frame)
+                early.add(offset, frame)
+        return ()
 
     def _apply_records(
         self,

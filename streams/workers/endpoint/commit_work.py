@@ -206,6 +206,7 @@ class WorkCommitter:
         for one in applied:
             one.owned.merge(one.tx, ends[one.owned.number], one.positions, parked=one.parked)
             one.owned.put_back(one.left)
+            one.owned.look_ahead.put_back(one.ahead_left)
             one.owned.look_ahead.merge(one.early)
             one.owned.allowance.learn(seconds, one.tx.planned, len(one.tx.machines))
             self._counts.add(one.tx, seconds)

@@ -69,7 +69,7 @@ class LookAhead:
         if end - position < (FAR // 2 if self.reads else FAR):
             self._given_up = False
             self.close()
-        elif not self.reads and not self._given_up and len(self._applied) < MOST_APPLIED:
+        elif not self.reads and not self._given_up and len(self._applied) < MOST_APPLIED // 2:
             log.info(
                 "%s/%d: %d records are waiting, so messages of new dialogs are read ahead",
                 self._topic, self._partition, end - position,
@@ -87,10 +87,9 @@ class LookAhead:
             self.close()
             return []
         most = min(MOST_AT_ONCE, most // 2)
-        found = self._pending
-        if len(found) < most:
-            more = take_more(self._consumer, most - len(found))
-            found = [*found, *(message for message in more if message.error() is None)]
+        found = self._pending  # may be as large as the client's limit, so nothing is added
+        if not found:
+            found = [m for m in take_more(self._consumer, most) if m.error() is None]
         self._pending = found[most:]
         return found[:most]
 
@@ -100,11 +99,16 @@ class LookAhead:
             self._pending = [*messages, *self._pending]
 
     def is_wanted(self, tx: Transaction, early: Early, offset: int, frame: Frame) -> bool:
-        """Return whether a record is to be applied early: the next message of a new dialog."""
+        """Return whether a record is to be applied early: the next message of a new dialog.
+
+        Before a repeated first message, an earlier copy may be in the backlog. An acknowledgement
+        of the repetition would state that this copy is lost, and all messages that were sent with
+        it: the sender would send them again.
+        """
         if offset in self._applied or not frame.header.sequenced:
             return False
         stream = frame.conversation, frame.parties.from_initiator
-        begins = frame.header.at == (0, 0)
+        begins = frame.header.at == (0, 0) and not frame.journey.attempt
         is_new = begins or stream in early.streams or stream in self._streams
         return is_new and tx.is_next(frame)
 
@@ -116,6 +120,8 @@ class LookAhead:
         """Merge the records of a committed transaction."""
         self._applied |= early.applied
         self._applied -= early.skipped
+        if len(self._streams) >= MOST_APPLIED:
+            self._streams.clear()  # their later messages wait for their places
         if self.reads:
             self._streams |= early.streams
 
