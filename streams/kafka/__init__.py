@@ -28,6 +28,7 @@ from streams.kafka.catalog import (
 )
 from streams.kafka.cluster import (
     OFFSET_BEGINNING,
+    RECEIVED,
     Cluster,
     Consumer,
     Headers,
@@ -88,6 +89,7 @@ __all__ = [
     "NO_TOPIC",
     "OFFSET_BEGINNING",
     "PROMPT",
+    "RECEIVED",
     "AbortedError",
     "CatalogState",
     "Change",

@@ -20,7 +20,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from streams.errors import SurroundingsError
-from streams.kafka.failure import worded
+from streams.kafka.failure import is_silence, worded
 from streams.kafka.outage import Outage
 from streams.kafka.statistics import ReadStatistics, StatisticsReader
 from streams.settings import Replication, demand_safe
@@ -42,6 +42,14 @@ of 255, gzip by 1,032. Kafka always returns a whole batch, so only ``receive.mes
 limits the data that is decompressed."""
 _LOOK = 5.0
 """Seconds between log lines that report the wait for a cluster."""
+RECEIVED = 128 << 10
+"""Maximum size in bytes of a response from a foreign cluster.
+
+Heartbeats are a few hundred bytes long, and are written in batches of at most 32 kB, in any codec:
+gzip can inflate data by a factor of up to 1,032. Metadata is requested of one topic only: a
+thousand brokers with names of 50 characters and a thousand partitions with three replicas take 106
+kB. The client starts a thread for each broker in the metadata.
+"""
 HEADER_BYTES = 128
 """Bytes of memory that a header needs besides its name and value."""
 _HEADERS = 16
@@ -90,13 +98,16 @@ class Cluster:
 
     These properties override the values that this class sets, so UsageError is raised for
     properties on which correctness depends. ``replication`` applies to the creation and comparison
-    of topics.
+    of topics. ``foreign``: the brokers are not trusted. All clients then accept only small
+    responses (:data:`RECEIVED`). Statistics and the lists of brokers and topics must not be
+    requested: the client library crashes if a name in them is not UTF-8.
     """
 
     bootstrap: str
     topics: Topics = field(default_factory=Topics)
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)  # with passwords
     replication: Replication = field(default_factory=Replication)
+    foreign: bool = False
 
     def __post_init__(self) -> None:
         demand_safe(self.properties)
@@ -114,14 +125,26 @@ class Cluster:
             # down, and never finds the transaction coordinator again.
             "metadata.recovery.strategy": "none",
             **self.properties,
+            **({"receive.message.max.bytes": RECEIVED} if self.foreign else {}),
         }
 
     def _outage(self) -> Outage:
         """Return the logger that all clients of this cluster share, including those of copies."""
-        key = (self.bootstrap, frozenset(self.properties.items()))
-        return _outages.setdefault(
-            key, Outage(self.bootstrap, lambda timeout: self.admin().list_topics(timeout=timeout))
-        )
+        key = (self.bootstrap, frozenset(self.properties.items()), self.foreign)
+        return _outages.setdefault(key, Outage(self.bootstrap, self._look))
+
+    def _look(self, timeout: float) -> None:
+        """Raise KafkaException if the cluster does not respond."""
+        if not self.foreign:
+            self.admin().list_topics(timeout=timeout)
+            return
+        place = TopicPartition(self.topics.presence, 0)
+        consumer = self.consumer(f"{self.topics.prefix}control")
+        try:
+            consumer.get_watermark_offsets(place, timeout=timeout)
+        except KafkaException as error:
+            if is_silence(error.args[0]):
+                raise
 
     def producer(
         self,
@@ -179,7 +202,7 @@ class Cluster:
                 **_dotted(config),
                 **_reported(stats),
                 **self._common(),
-                **_limited(within),
+                **_limited(within or (RECEIVED if self.foreign else None)),
                 **({} if errors is None else {"error_cb": errors}),
                 **({} if commits is None else {"on_commit": commits}),
             }

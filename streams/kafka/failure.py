@@ -55,6 +55,11 @@ def is_passing(error: KafkaError) -> bool:
     return error.fatal() or error.retriable() or error.code() in _PASSING
 
 
+def is_silence(cause: KafkaError) -> bool:
+    """Return whether the error shows that no broker has responded to the request."""
+    return cause.code() in _SILENT
+
+
 def is_forbidden(cause: KafkaError) -> bool:
     """Return whether the error reports a missing right."""
     return cause.name().endswith("_AUTHORIZATION_FAILED")

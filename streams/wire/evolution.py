@@ -144,6 +144,7 @@ All parts of a heartbeat together are smaller than 128 kB, the limit of readers 
 _ENVELOPE = "hopline.envelope"
 _WRITTEN = frozenset({ROUTE, MESSAGE, HOP})
 _FINGERPRINT = PREFIX_LENGTH - len(MARKER)
+LARGEST_ANNOUNCEMENT = MOST_ANNOUNCED * _FINGERPRINT
 
 
 def announcement(objects: Mapping[str, str]) -> bytes:
@@ -177,7 +178,12 @@ def _envelope_of(key: str, body: str) -> bytes | None:
 
 
 def read_announcement(raw: bytes) -> frozenset[bytes]:
-    """Return the prefixes of all frame parts that a cluster with this announcement can read."""
+    """Return the prefixes of all frame parts that a cluster with this announcement can read.
+
+    Raises MalformedError if there are more than :data:`MOST_ANNOUNCED`.
+    """
+    if len(raw) > LARGEST_ANNOUNCEMENT:
+        raise MalformedError(f"{ANNOUNCED}: {len(raw):,} bytes, at most {LARGEST_ANNOUNCEMENT:,}")
     places = range(0, len(raw), _FINGERPRINT)
     return frozenset(MARKER + raw[at : at + _FINGERPRINT] for at in places)
 

@@ -154,12 +154,12 @@ def _small_texts(data: bytes) -> None:
     """Names of topics, addresses, spans, notes: texts without a form of their own."""
     text = data.decode("utf-8", "replace")
     place_of(text, TOPICS), parse_address(text), spans_in(text), Note.decode(text)
-    read_announcement(data), priority_of([("sb-priority", data)])
+    priority_of([("sb-priority", data)])
     try:
         standing_of(1, text, "plan", "job")
     except HoplineError as error:
         assert str(error).encode()
-    for read in (decode_key, conversation_of, StateKey.decode):
+    for read in (decode_key, conversation_of, StateKey.decode, read_announcement):
         try:
             read(data)
         except MalformedError:

@@ -1137,9 +1137,9 @@ MUTANTS = (
     ),
     KafkaMutant(
         "fetch as often as usual from another cluster",
-        _REMOTE,
-        "            fetch_wait_max_ms=500,  #",
-        "            #",
+        "workers/control/remote_clients.py",
+        "        fetch_wait_max_ms=500,  #",
+        "        #",
         "workers/test_idle_waits.py::test_an_idle_broker_gets_few_fetches",
     ),
     # --- other clusters
@@ -1614,8 +1614,8 @@ MUTANTS = (
         "know a neighbour's schemas before the topic that it reads",
         _REMOTE,
         "            self.admits[seen.instance] = admits\n"
-        "            self.announced[seen.instance] = read_announcement(announced)\n",
-        "            self.announced[seen.instance] = read_announcement(announced)\n"
+        "            self.announced[seen.instance] = schemas\n",
+        "            self.announced[seen.instance] = schemas\n"
         "            self.admits[seen.instance] = admits\n",
         "workers/test_remote_clusters.py::test_who_may_write_knows_into_which_topic",
     ),

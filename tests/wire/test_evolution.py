@@ -16,6 +16,7 @@ from streams.wire import MalformedError, decode_ack_value, encode_status
 from streams.wire.acknowledgements import ACK
 from streams.wire.evolution import (
     LARGEST_ADMISSION,
+    LARGEST_ANNOUNCEMENT,
     MOST_ANNOUNCED,
     admission,
     announcement,
@@ -165,6 +166,14 @@ def test_a_heartbeat_announces_no_more_schemas_than_it_has_room_for() -> None:
     few = schemas[: MOST_ANNOUNCED - len(ENVELOPE)]
     found = read_announcement(announcement(catalog(*few)))
     assert found > {bytes(prefix_of(schema)) for schema in few}
+
+
+def test_an_announcement_of_more_schemas_is_malformed() -> None:
+    """Another cluster could send 130 MB, and each eight bytes of it would be kept."""
+    most = bytes(LARGEST_ANNOUNCEMENT)
+    assert len(read_announcement(most)) == 1
+    with pytest.raises(MalformedError, match="sb-schemas: 4,097 bytes, at most 4,096"):
+        read_announcement(most + b"x")
 
 
 def test_a_schema_that_is_too_large_is_not_announced() -> None:

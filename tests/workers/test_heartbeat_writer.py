@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from streams.kafka import Cluster, create, headers_of, read_all
+from streams.kafka import RECEIVED, Cluster, create, headers_of, read_all
 from streams.node import CatalogView, KafkaClock, catalog_of
 from streams.node.catalog_view import Senders
 from streams.wire import Topics, claims_in, decode_presence
@@ -18,7 +18,6 @@ from streams.wire.records import Headers, header_of
 from streams.wire.single_object import Record
 from streams.wire.specs import spec
 from streams.workers.control.heartbeat_writer import HeartbeatWriter
-from streams.workers.control.remote_watch import _RECEIVED
 from tests.node.test_mirror import TOPOLOGY
 from tests.running import DEADLINE
 
@@ -59,7 +58,7 @@ def written(
     *_, last = messages
     record = decode_presence(last.value())
     assert (record["instance"], record["count"]) == (PARTNER, 2)
-    assert len(last) + sum(len(n) + len(v or b"") for n, v in headers_of(last)) < _RECEIVED * 0.9
+    assert len(last) + sum(len(n) + len(v or b"") for n, v in headers_of(last)) < RECEIVED * 0.9
     return record, headers_of(last)
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from streams.kafka import Cluster, LostBrokers, Message, create, read_all, size_of
+from streams.kafka import RECEIVED, Cluster, Message, create, read_all, size_of
 from streams.node import KafkaClock
 from streams.routing import Origin
 from streams.settings import NO_CREDENTIALS
@@ -118,13 +118,13 @@ def test_a_batch_without_end_is_skipped_and_reported(
 
     try:
         eventually(lambda: heard(1), "it is heard")
-        large = os.urandom(remote_watch._RECEIVED + 1)
+        large = os.urandom(RECEIVED + 1)
         parts = {"headers": {"large": large}} if header else {"value": large}
         producer.produce(there.topics.presence, key="B", **parts)
         producer.flush(5)
         eventually(lambda: "is skipped" in caplog.text or pause(), "the log")
         eventually(lambda: heard(2), "it is heard again")
-        assert max(read) < remote_watch._RECEIVED
+        assert max(read) < RECEIVED
         [line] = [r.getMessage() for r in caplog.records if "is skipped" in r.getMessage()]
         assert line.startswith(f"the cluster there: a batch in {there.topics.presence} is larger ")
         assert watch.thread.is_alive()
@@ -169,35 +169,33 @@ def test_a_heartbeat_that_cannot_be_read_ends_nothing(
         watch.stop()
 
 
-def test_a_client_that_has_forgotten_the_cluster_is_replaced(
+def test_a_client_that_receives_nothing_for_a_while_is_replaced(
     kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = Cluster(kafka, Topics(unique))
+    """It may have forgotten the cluster, or fetch no more."""
+    monkeypatch.setattr(remote_watch, "_SILENT", 0.1)
+    made = list[int]()
+
+    class Counting(HookedCluster):
+        def consumer(self, group: str, **config: Any) -> Any:
+            made.append(1)
+            return super().consumer(group, **config)
+
+    there = Counting(kafka, Topics(unique))
     create(there, [spec(there.topics.presence, "presence")])
-    consumers: list[Any] = []
-
-    def finds(self: LostBrokers, is_well: bool, *clients: Any) -> bool:
-        if clients[0] not in consumers:
-            consumers.append(clients[0])
-        return is_well and len(consumers) == 1
-
-    monkeypatch.setattr(LostBrokers, "finds", finds)
     watch = RemoteWatch("there", there, {"B"})
-    producer, numbers, behind = there.producer(), iter(range(1, 10_000)), list[int]()
+    producer, numbers = there.producer(), iter(range(1, 10_000))
 
     def read_heartbeat() -> bool:
-        """Return whether a heartbeat is read that is written for the second client."""
-        number = next(numbers)
-        behind.extend([number] if len(consumers) == 2 else [])
-        value = encode_presence("B", "r", number, 1)
+        value = encode_presence("B", "r", next(numbers), 1)
         producer.produce(there.topics.presence, key="B", value=value)
         producer.flush(5)
-        _, read = watch.presence._count.get("B", ("", 0))
-        return (bool(behind) and read >= behind[0]) or pause()
+        return "B" in watch.presence._count or pause()
 
     try:
+        eventually(lambda: len(made) > 1 or pause(), "another client tries")
+        monkeypatch.setattr(remote_watch, "_SILENT", 15.0)
         eventually(read_heartbeat, "it is heard")
-        assert len(consumers) == 2
     finally:
         watch.stop()
 

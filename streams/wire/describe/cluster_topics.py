@@ -50,7 +50,7 @@ def describe_presence(found: DescriptionBuilder) -> None:
         found.out["at"], found.out["instance"] = seen["at"], seen["instance"]
     announced = found.header(ANNOUNCED)
     if announced is not None:
-        found.out["schemas"] = sorted(p[2:].hex() for p in read_announcement(announced))
+        found.take("schemas", lambda: sorted(p[2:].hex() for p in read_announcement(announced)))
     if found.header(ADMITS) is not None:
         found.take("ingress", lambda: sorted(read_admission(found.header(ADMITS))))
 

@@ -4,7 +4,8 @@
 with the ``consumer``; it is a ``control_thread``. ``catalog_follower`` builds versions of the
 catalog, ``heartbeats`` tracks the names that are alive; ``catch_up`` waits until a topic is read to
 its end. Heartbeats are due according to ``heartbeat_schedule`` and written by ``heartbeat_writer``.
-``remote_clusters`` manages the other clusters; a ``remote_watch`` reads the heartbeats of each.
+``remote_clusters`` manages the other clusters; a ``remote_watch`` reads the heartbeats of each;
+``remote_clients`` creates the clients.
 """
 
 from streams.workers.control.control import Control

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from streams.errors import HoplineError
 from streams.kafka import Cluster, KafkaException, stated_cluster
@@ -19,6 +20,7 @@ from streams.protocol import Claim
 from streams.settings import Credentials
 from streams.topology import Cluster as Stated
 from streams.wire import Topics
+from streams.workers.control.remote_clients import check
 from streams.workers.control.remote_watch import RemoteWatch
 
 log = logging.getLogger("hopline.control")
@@ -63,14 +65,19 @@ class RemoteClusters:
         for name in {n.cluster for n in catalog.neighbours.values()}:
             stated = catalog.clusters.get(name) or Stated(name)
             try:
-                wanted[name] = stated_cluster(stated, self._home, self._credentials)
-                wanted[name].admin()  # rejects properties that librdkafka does not support
+                cluster = stated_cluster(stated, self._home, self._credentials)
+                cluster = replace(cluster, foreign=True)
+                watch = self._watches.get(name)
+                if watch is None or watch.cluster != cluster:
+                    check(cluster)
+                wanted[name] = cluster
             except HoplineError as error:
                 errors[name] = f"{error.message} {error.remedy}".strip()
             except KafkaException as error:
                 errors[name] = f"Cluster {name}: {error.args[0].str()}."
+            except Exception as error:  # the client library raises SystemError for half a surrogate
+                errors[name] = f"Cluster {name}: {error!r}."
             if name in errors:
-                wanted.pop(name, None)
                 log.error("%s Messages for that cluster wait.", errors[name])
         return wanted, errors
 

@@ -9,10 +9,9 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from streams.kafka import (
-    GATHERED,
+    RECEIVED,
     Cluster,
     Consumer,
-    ConsumerHealth,
     KafkaError,
     KafkaException,
     Message,
@@ -27,6 +26,7 @@ from streams.wire.evolution import ADMITS, ANNOUNCED, read_admission, read_annou
 from streams.wire.heartbeats import HeartbeatReader
 from streams.wire.records import header_of
 from streams.workers.control.heartbeats import appended
+from streams.workers.control.remote_clients import remote_consumer
 from streams.workers.pulse import beat, rest
 from streams.workers.record_errors import Skips
 
@@ -36,14 +36,13 @@ _END = -1
 _AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 _GATHER = 0.1
 """Seconds for which heartbeats of another cluster are batched."""
-_RECEIVED = 128 << 10
-"""Maximum size in bytes of a response from another cluster, where any codec is allowed: gzip can
-inflate data by a factor of up to 1,032. Heartbeats are a few hundred bytes long, and are written in
-batches of at most 32 kB."""
 _EVERY = 60.0
 """Seconds between log lines about batches that are too large, and about implausible times."""
 _AGAIN, _LONGEST = 1.0, 8.0
 """Seconds until a topic without data is queried again: the initial and the maximum value."""
+_SILENT = 15.0
+"""Seconds without a record after which a new client is tried: the client may have lost all brokers
+(`streams.kafka.lost_brokers`), or may no longer fetch (`streams.kafka.stalled_fetch`)."""
 _RETRY = 5.0
 """Seconds until a watch that has failed starts again."""
 
@@ -75,7 +74,6 @@ class RemoteWatch:
         self._name = name
         self._reader = HeartbeatReader()
         self._skipped = Skips(f"presence of the cluster {name}")
-        self._health = ConsumerHealth(cluster, topic=cluster.topics.presence)
         self._logged, self._log_at = "", 0.0
         self._skips = False
         self._stop = threading.Event()
@@ -102,6 +100,7 @@ class RemoteWatch:
     def _watch(self) -> None:
         consumer = self._listening()
         again, pause = 0.0, _AGAIN / 2
+        silent_at = time.monotonic() + _SILENT
         try:
             while not self._stop.is_set():
                 beat()
@@ -110,9 +109,12 @@ class RemoteWatch:
                     pause = min(2 * pause, _LONGEST)
                     again = time.monotonic() + pause
                 messages = take(consumer, 0.2)
-                if self._health.finds(bool(messages), consumer):
+                if messages:
+                    silent_at = time.monotonic() + _SILENT
+                elif time.monotonic() >= silent_at:  # only a new client may help
                     consumer.close()
                     consumer, again = self._listening(), 0.0
+                    silent_at = time.monotonic() + _SILENT
                     continue
                 for message in messages:
                     error = message.error()
@@ -129,24 +131,14 @@ class RemoteWatch:
             consumer.close()
 
     def _listening(self) -> Consumer:
-        # The consumer joins no group, but needs a group id.
-        return self.cluster.consumer(
-            f"{self.cluster.topics.prefix}control",
-            auto_offset_reset="latest",
-            enable_partition_eof=True,
-            stats=self._health.report,
-            within=_RECEIVED,
-            errors=self._cannot_receive,
-            fetch_wait_max_ms=500,  # an idle cluster is polled less often; a record ends the wait
-            **GATHERED,
-        )
+        return remote_consumer(self.cluster, self._cannot_receive)
 
     def _ask(self, consumer: Consumer) -> None:
         """Start reading at the end. The client reports a missing topic only once."""
         topic = self.cluster.topics.presence
         if not self._skips:
             with suppress(KafkaException):  # look up the topic again; it may be unavailable
-                consumer.list_topics(topic, timeout=1)
+                consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=1)
         self._skips = False
         consumer.assign([TopicPartition(topic, 0, _END)])
 
@@ -164,7 +156,7 @@ class RemoteWatch:
             "topic: check its ACLs there ('hopline acl')",
             self._name,
             self.cluster.topics.presence,
-            _RECEIVED >> 10,
+            RECEIVED >> 10,
         )
 
     def _read(self, message: Message, consumer: Consumer) -> None:
@@ -201,12 +193,13 @@ class RemoteWatch:
             return
         headers = headers_of(message)
         announced = header_of(headers, ANNOUNCED)
+        schemas = None if announced is None else read_announcement(announced)
         admits = read_admission(header_of(headers, ADMITS))
         self.claims[seen.instance] = seen.claims
-        if announced is not None:  # otherwise, the worker has not read its catalog yet
+        if schemas is not None:  # otherwise, the worker has not read its catalog yet
             # A forwarder's thread writes as soon as it finds the schemas, so they come last.
             self.admits[seen.instance] = admits
-            self.announced[seen.instance] = read_announcement(announced)
+            self.announced[seen.instance] = schemas
         self.presence.seen(seen.instance, seen.replica, seen.number, seen.period)
 
     def _log(self, error: KafkaError) -> None:

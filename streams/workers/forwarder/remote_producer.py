@@ -2,11 +2,14 @@
 
 Nothing waits for that cluster, because it may be unavailable for hours, and other next hops must
 not be affected. Copies that the cluster has not confirmed within two seconds are returned, to be
-buffered.
+buffered. The same applies to exceptions of the client, which its brokers may cause: they concern
+only that cluster.
 """
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,14 +17,22 @@ from typing import Generic, TypeVar
 
 from streams.kafka import Cluster, Headers, KafkaError, KafkaException, Message, Producer
 from streams.node import forward_size
+from streams.workers.control.remote_clients import PATIENCE, remote_producer
+from streams.workers.record_errors import Tracebacks
 
 Item = TypeVar("Item")
 
-PATIENCE = 2.0
-"""Seconds after which an unconfirmed copy is returned."""
+log = logging.getLogger("hopline.forwarder")
+
 _SILENT = 15.0
 """Seconds without a delivery after which a new client is tried (`streams.kafka.lost_brokers`)."""
+_AGAIN = 1.0
+"""Seconds after an exception of a client until the next client is tried."""
 _SLICE = 0.1
+_WAITING = 0.5
+"""Maximum seconds for which the copies of one batch wait for space. More would gain nothing: at a
+rate at which the limit is confirmed within :data:`PATIENCE`, this is a quarter of the limit."""
+_GIVEN_UP = KafkaError(KafkaError._PURGE_INFLIGHT)
 
 
 class RemoteProducer(Generic[Item]):
@@ -35,7 +46,11 @@ class RemoteProducer(Generic[Item]):
         self._silent_since: float | None = None
         self.limit = limit
         self.size = 0
-        self._producer = self._made()
+        self._producer: Producer | None = None
+        self._again_at = 0.0
+        self._leaving: threading.Thread | None = None
+        self._errors = Tracebacks()
+        self._waited = 0.0
         self._tickets = 0
         self._in_flight: dict[int, tuple[Item, int]] = {}
         self._back: list[tuple[Item, KafkaError]] = []
@@ -66,6 +81,9 @@ class RemoteProducer(Generic[Item]):
         size = forward_size(size, headers)
         if self.size and self.size + size > self.limit and not self._room(size):
             return False
+        producer = self._client()
+        if producer is None:
+            return False
         self._tickets += 1
         if self._silent_since is None:
             self._silent_since = self._clock()
@@ -73,7 +91,7 @@ class RemoteProducer(Generic[Item]):
         try:
             # positional arguments: topic, value, key, partition, callback, on_delivery, timestamp,
             # headers
-            self._producer.produce(topic, value, key, -1, report, None, timestamp, headers)  # type: ignore[arg-type]
+            producer.produce(topic, value, key, -1, report, None, timestamp, headers)  # type: ignore[arg-type]
         except BufferError:
             return False
         except KafkaException as error:
@@ -86,42 +104,93 @@ class RemoteProducer(Generic[Item]):
 
     def come_back(self) -> list[tuple[Item, KafkaError]]:
         """Return the copies that failed since the last call, with the reason."""
-        self._producer.poll(0)
+        self._poll(0)
+        self._waited = 0.0
         if self._broken or self._is_silent():  # only a new client may help
-            self._producer.purge()
-            self._producer.flush(_SLICE)
-            self._producer, self._broken, self._silent_since = self._made(), False, None
+            self.close()
         back, self._back = self._back, []
         return back
 
     def settle(self) -> None:
         """Wait until nothing is in flight."""
-        end = time.monotonic() + 2 * PATIENCE
-        while self._in_flight and time.monotonic() < end:
-            self._producer.poll(_SLICE)
+        end = self._clock() + 2 * PATIENCE
+        while self._in_flight and not self._broken and self._clock() < end:
+            self._poll(_SLICE)
+
+    def close(self) -> None:
+        """Give up the client; the copies in flight are returned by the next :meth:`come_back`."""
+        leaving, self._producer = [self._producer], None
+        try:
+            if leaving[0] is not None:
+                leaving[0].purge()
+                leaving[0].flush(_SLICE)
+        except Exception as error:
+            self._failed(error)
+        self._back += ((item, _GIVEN_UP) for item, _ in self._in_flight.values())
+        self._in_flight.clear()
+        self.size, self._broken, self._silent_since = 0, False, None
+        # Destroying a client may wait for half a minute until a broker's name is resolved.
+        self._leaving = threading.Thread(target=leaving.clear, name="leaving", daemon=True)
+        try:
+            self._leaving.start()
+        except RuntimeError:  # the process has no more threads, and the client frees some
+            leaving.clear()
+
+    def _client(self) -> Producer | None:
+        """Return the client; ``None`` while it is not time for the next one.
+
+        The next client is created when the previous one has been destroyed, so that there are never
+        more than two.
+        """
+        if self._producer is not None:
+            return self._producer
+        if self._clock() < self._again_at or (self._leaving and self._leaving.is_alive()):
+            return None
+        try:
+            self._producer = remote_producer(self.cluster)
+        except Exception as error:
+            self._failed(error)
+        return self._producer
+
+    def _poll(self, seconds: float) -> None:
+        try:
+            if self._producer is not None:
+                self._producer.poll(seconds)
+        except Exception as error:
+            self._broken = True
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        self._again_at = self._clock() + _AGAIN
+        omitted = self._errors.due(error)
+        if omitted is not None:
+            more = f"; {omitted} more such errors" if omitted else ""
+            log.error(
+                "the client for Kafka at %s has failed and is replaced%s",
+                self.cluster.bootstrap,
+                more,
+                exc_info=error,
+            )
 
     def _is_silent(self) -> bool:
         return self._silent_since is not None and self._clock() >= self._silent_since + _SILENT
 
-    def _made(self) -> Producer:
-        return self.cluster.producer(
-            linger_ms=1,
-            message_timeout_ms=int(PATIENCE * 1000),
-            delivery_report_only_error=False,
-        )
-
     def _room(self, size: int) -> bool:
         """Wait for space, but only as long as copies are being confirmed."""
-        end = time.monotonic() + PATIENCE
+        if size > self.limit:
+            return False  # the copy needs an empty producer
         while not self._stuck and self.size + size > self.limit:
-            before = self._arrived
-            self._producer.poll(_SLICE)
-            self._stuck = self._arrived == before
-            if time.monotonic() > end:
+            if self._waited >= _WAITING:
                 return False
+            began, before = self._clock(), self._arrived
+            self._poll(_SLICE)
+            self._waited += self._clock() - began
+            self._stuck = self._broken or self._arrived == before
         return not self._stuck
 
     def _ended(self, ticket: int, error: KafkaError | None, _: Message) -> None:
+        if ticket not in self._in_flight:
+            return  # a late report of a client that was given up
         item, size = self._in_flight.pop(ticket)
         self.size -= size
         if error is None:

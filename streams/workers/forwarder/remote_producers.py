@@ -86,6 +86,7 @@ class RemoteProducers:
             if not len(producer) and not self._remote.knows(producer.cluster):
                 # Otherwise the client would try the old address forever.
                 self._all.remove(producer)
+                producer.close()
 
     @property
     def are_used(self) -> bool:
