@@ -36,7 +36,7 @@ async def attempt(
     rollbacks: int,
     keep: Callable[[int], Awaitable[None]],
 ) -> None:
-    """Return when the handler has succeeded and its statements are confirmed.
+    """Run the handler until it succeeds and its statements are confirmed; retry after rollbacks.
 
     ``rollbacks`` is the number of earlier rollbacks, ``keep`` persists the count.
     """

@@ -25,7 +25,7 @@ _AROUND = f"{DAMAGED} `hopline inspect --salvage` reads the undamaged blocks."
 
 
 class Header(NamedTuple):
-    """The header of a file, which ends at ``end``."""
+    """The header of a file; ``end`` is the offset of the first byte after it."""
 
     metadata: Metadata
     counts: Counts | None

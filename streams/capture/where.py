@@ -1,7 +1,7 @@
 """Conditions on records, in SQL: ``kind = 'event' AND error = 28007``.
 
-SQLite evaluates the conditions, because its syntax is well known. Conditions must have no other
-effect: they must not access tables, execute statements, or run forever.
+SQLite evaluates the conditions, because its syntax is well known. Conditions must have no side
+effects and must end: they cannot access tables or execute statements.
 """
 
 from __future__ import annotations

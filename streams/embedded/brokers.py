@@ -23,7 +23,7 @@ class Brokers:
     """
 
     def __init__(self, data: Path, count: int = 3, beside: Beside = NOTHING) -> None:
-        """Set the folder for all data, and the number of brokers; all brokers have ``beside``."""
+        """Set the data folder and the number of brokers; ``beside`` applies to every broker."""
         ports = free_ports(2 * count)
         controllers = tuple(ports[count:])
         folders = [data / str(number) for number in range(1, count + 1)]
@@ -41,7 +41,10 @@ class Brokers:
         return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
 
     def start(self) -> None:
-        """Start all brokers; return when all respond. A broker alone would wait for a majority."""
+        """Start all brokers in parallel; return when all respond.
+
+        A single broker would wait for a majority of the controllers.
+        """
         self._each(lambda broker: broker.start(tied=True))
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> None:

@@ -13,7 +13,7 @@ from streams.wire.place import TopicPlace, place_of
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """The places in a topology; without a topology, the places in the names of topics.
+    """The places (instances and databases) of a topology, or those that topic names contain.
 
     ``topics``: the owners of topics by name; other topic names are parsed. ``brokers``: the place
     of each broker id. ``pairs``: the home of a mirrored database, by instance and database.

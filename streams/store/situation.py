@@ -100,7 +100,7 @@ class Situation:
     def links(
         self, start: int, end: int, *, of: str | None = None, latency: bool = True
     ) -> tuple[Link, ...]:
-        """Return the links in a window of time, by name.
+        """Return the links in a time window, sorted by name.
 
         ``of`` keeps the links of one instance; without ``latency``, links have no percentiles, and
         the query is fast even for thousands of links.

@@ -77,7 +77,7 @@ def is_schema(key: str) -> bool:
 
 
 def learn(key: str, schema: Any) -> None:
-    """Learn a schema, so that records in it can be read; skip a schema that no record uses.
+    """Learn a schema, so that records written with it can be read; skip unknown types of records.
 
     Raises MalformedError for an invalid schema.
     """
@@ -103,7 +103,7 @@ def learned_schemas() -> tuple[str, ...]:
 
 
 def learn_schemas(texts: Iterable[str]) -> None:
-    """Learn schemas that the two functions above have returned in this or another process.
+    """Learn schemas from :func:`own_schemas` or :func:`learned_schemas` of this or another process.
 
     Unused schemas are skipped. Raises MalformedError if a schema is invalid.
     """

@@ -27,7 +27,7 @@ _LONGEST = 9
 
 
 class Familiar:
-    """Decode dialogs under ``codec``; ``decode`` decodes field by field."""
+    """Decode dialogs written with ``codec``; for other forms, ``decode`` decodes field by field."""
 
     def __init__(self, codec: Codec, decode: Callable[[bytes, uuid.UUID], Dialog]) -> None:
         self._prefix, self._decode = codec.prefix, decode

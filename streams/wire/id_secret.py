@@ -35,7 +35,10 @@ def encode_secret(secret: bytes) -> bytes:
 
 
 def decode_secret(raw: bytes | None) -> bytes:
-    """Decode a value; raise MalformedError, whose text contains no part of the secret."""
+    """Decode a value.
+
+    Raises MalformedError if it is invalid; the text of the error contains no part of the secret.
+    """
     secret: bytes = SECRET.decode(raw)["secret"]
     if len(secret) != SECRET_BYTES:
         raise MalformedError(f"Secret: not {SECRET_BYTES} bytes")

@@ -376,8 +376,8 @@ ROWS = (
     ),
     RoutingExample(
         "R5.5", DRV, NOT_SAID,
-        "If delivery is off in the database with the broker id, the broker id is not in this "
-        "instance.",
+        "If delivery is off in the database with the broker id, the instance is treated as not "
+        "having this broker id.",
         at=sender(
             route("Local", "Svc", "D", to="LOCAL"),
             others=[database("D", services=["Svc"], enabled=False), NEAR],

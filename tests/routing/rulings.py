@@ -133,8 +133,8 @@ RULINGS = (
            "the sender retries.", OURS),
     Ruling("U-44", "LOCAL, and this instance has the service name but with another broker id: the "
            "next tier is used. The switch strict_local_tier keeps LOCAL.", OURS),
-    Ruling("U-45", "An address is this instance if its host is one of the instance's names and its "
-           "port is the endpoint's.", OURS),
+    Ruling("U-45", "An address refers to this instance if its host is one of the instance's names "
+           "and its port is the endpoint's.", OURS),
     Ruling("U-46", "An msdb route to the address of its own instance counts as a forward.", OURS),
     Ruling("C-03", "Is the port of an address mandatory?", "optional",
            "CREATE ROUTE: grammar (yes), example D (no)"),

@@ -79,7 +79,7 @@ def _no_address(
 
 
 def initiators_without_address(estate: Estate) -> Iterator[Finding]:
-    """Find initiators without an address in their names where TRANSPORT finds the target (2.3)."""
+    """Find initiators that TRANSPORT routes send from, and whose names have no address (2.3)."""
     for answer in answers_of(estate):
         passage, service = answer.passage, answer.flow.sender.service
         if address_from_name(service) is not None or not answer.returns:

@@ -110,7 +110,7 @@ class FlowAnswer:
     """The outcome of a flow.
 
     ``forth``: its outbound paths, which other flows may share. ``backs``: the return paths from
-    each reached database. ``hazards``: problems although all messages arrive.
+    each reached database. ``hazards``: problems that exist even though all messages arrive.
     """
 
     flow: Flow

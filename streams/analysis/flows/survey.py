@@ -63,7 +63,7 @@ class Survey:
     unsettled: tuple[Unsettled, ...] = ()
 
     def count(self, verdict: PathVerdict) -> int:
-        """Return the number of flows with a verdict."""
+        """Return the number of flows that have the given verdict."""
         return sum(answer.verdict is verdict for answer in self.answers)
 
     @property
@@ -99,8 +99,9 @@ def survey_flows(
 ) -> Survey:
     """Analyse all flows of a topology; ``now`` is in epoch seconds.
 
-    ``senders`` are patterns with ``*`` and ``?`` for ``Instance[/Database[/Service]]``, ``targets``
-    for services or for reached ``Instance[/Database]``; the default is all flows.
+    ``senders`` and ``targets`` are patterns with ``*`` and ``?``. ``senders`` match
+    ``Instance[/Database[/Service]]``; ``targets`` match the target service, or the
+    ``Instance[/Database]`` that the messages reach. By default, all flows are analysed.
     """
     estate = Estate(topology, now)
     answers = tuple(a for a in answers_of(estate) if _wanted(a, senders, targets))

@@ -1,4 +1,4 @@
-"""The life of one dialog, as values: its steps, and the outcome of each message.
+"""The history of one dialog as data classes: its steps, and the outcome of each message.
 
 Times are in epoch milliseconds, but a step's :class:`Sight` has microseconds since the first step.
 """

@@ -30,10 +30,10 @@ class Timers(Generic[K]):
 
     A key is either in the heap, which is ordered, or in a drawer, which is cheap: most dialogs are
     due only at the end of their lifetime, up to 68 years ahead. A drawer is opened an hour before
-    its time. A key has one valid heap entry, whose time may be earlier than the key's: each
-    acknowledgement postpones the retry, and a new entry each time would add up to several per
-    dialog. An entry that is reached is added again if its key is due later. Other outdated entries
-    are dropped when they are reached, or when they make up most of the heap.
+    its time. A key has one valid heap entry, whose time may be earlier than the key's.
+    Acknowledgements postpone the retry without adding an entry, because a dialog would otherwise
+    accumulate several. An entry that is reached is added again if its key is due later. Other
+    outdated entries are dropped when they are reached, or when they make up most of the heap.
     """
 
     def __init__(self) -> None:

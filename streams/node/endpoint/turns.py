@@ -18,7 +18,7 @@ from streams.node.endpoint.overlay import Overlay
 from streams.protocol import DialogKey, Machine
 
 GAP = 2_000
-"""Maximum number of records between two bodies up to which reading is as fast as a seek."""
+"""Maximum number of records between two bodies that are read; for more, a seek is faster."""
 WORTH = 16
 """Maximum number of records read per body; reading them takes as long as writing the body."""
 FREE = 32_000

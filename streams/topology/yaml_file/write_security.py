@@ -75,7 +75,7 @@ def _begin(b: BeginDialog) -> dict[str, Any]:
 
 
 def instant(seconds: float) -> datetime | float:
-    """Return an instant as an ISO text if the text is exact."""
+    """Return a time as a datetime if the conversion is exact, otherwise as epoch seconds."""
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):

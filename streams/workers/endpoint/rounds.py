@@ -1,10 +1,10 @@
 """Divide a transaction's records into rounds, so that Kafka's client need not queue any.
 
-Kafka's client (librdkafka) has one request in flight for each partition of an idempotent producer.
-As long as more records of the partition are ready, the client's thread for the broker does not
-sleep, but polls its socket in a loop until the request is confirmed. In one case, when a broker was
-slow for a moment, a few such threads used both cores of the machine, and the broker stalled for ten
-seconds.
+With an idempotent producer, Kafka's client (librdkafka) has only one request in flight for each
+partition. As long as more records of the partition are ready, the client's thread for the broker
+does not sleep, but polls its socket in a loop until the request is confirmed. In one case, when a
+broker was slow for a moment, a few such threads used both cores of the machine, and the broker
+stalled for ten seconds.
 """
 
 from __future__ import annotations

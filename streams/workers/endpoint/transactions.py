@@ -79,7 +79,7 @@ class Transactions:
         self._output = Output(self._cluster.topics, self._instance, self._producer, self._stop)
 
     def commit(self, parts: Sequence[Part], member: Any) -> Mapping[int, int] | None:
-        """Write and commit all parts; return the end of each partition's copies in ``out``.
+        """Write and commit all parts; return, by partition, the offset in ``out`` of the last copy.
 
         ``None`` means that the transaction was aborted without any effect, and that its records are
         not the cause. If Kafka rejects a record, aborts and raises KafkaException. ``member`` is

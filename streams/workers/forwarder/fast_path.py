@@ -32,8 +32,8 @@ class Known:
     """A lane with its topic, and the new ``sb-hop`` for each ``sb-hop`` seen in this batch.
 
     All frames that an endpoint sends in one transaction share one ``sb-hop``, so most lookups
-    succeed. If the lane leads into another cluster, ``remote`` takes a message, its headers and its
-    timestamp. ``drops`` contains the report of the copies that are dropped with an ``sb-hop``.
+    succeed. If the next hop is in another cluster, ``remote(message, headers, timestamp)`` writes
+    the copy. ``drops`` contains the report of the copies that are dropped with an ``sb-hop``.
     """
 
     lane: Lane

@@ -30,8 +30,8 @@ _AGAIN = 1.0
 """Seconds after an exception of a client until the next client is tried."""
 _SLICE = 0.1
 _WAITING = 0.5
-"""Maximum seconds for which the copies of one batch wait for space. More would gain nothing: at a
-rate at which the limit is confirmed within :data:`PATIENCE`, this is a quarter of the limit."""
+"""Maximum seconds for which the copies of one batch wait for space. A cluster that can confirm as
+many bytes as the limit within :data:`PATIENCE` confirms a quarter of them in this time."""
 _GIVEN_UP = KafkaError(KafkaError._PURGE_INFLIGHT)
 
 
