@@ -67,9 +67,11 @@ _LONGEST_GROUP = 255
 def is_group(name: str) -> bool:
     """Return whether a consumer group may have this name.
 
-    Kafka has no group without a name, and in ACLs ``*`` means every group.
+    Kafka has no group without a name, and in ACLs ``*`` means every group. The client library
+    removes spaces at the ends of a name, and aborts the process if nothing is left.
     """
-    return 0 < len(name) <= _LONGEST_GROUP and name != "*" and min(name) >= " "
+    is_visible = 0 < len(name) <= _LONGEST_GROUP and min(name) >= " "
+    return is_visible and name == name.strip() and name != "*"
 
 
 @dataclass(frozen=True, slots=True)

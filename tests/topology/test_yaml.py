@@ -195,8 +195,10 @@ ERRORS = [
     ("instances:\n  A: {databases: {D: {schemas: {S: \"a\\0b\"}}}}", 2, 36, "no file"),
     ("instances:\n  A: {databases: {D: {honor_broker_priority: 7}}}", 2, 46, "on or off"),
     ("instances:\n  A: {databases: {D: {priorities: [{name: P}, {name: p}]}}}", 2, 47, "twice"),
-    ("instances:\n  A: {databases: {D: {queues: {Q: {group: ''}}}}}", 2, 43, "not '*'"),
+    ("instances:\n  A: {databases: {D: {queues: {Q: {group: ''}}}}}", 2, 43, "Use 1 to"),
     ("instances:\n  A: {databases: {D: {queues: {Q: {group: '*'}}}}}", 2, 43, "found '*'"),
+    ("instances:\n  A: {databases: {D: {queues: {Q: {group: ' '}}}}}", 2, 43, "spaces at the ends"),
+    ("instances:\n  A: {databases: {D: {queues: {Q: {group: 'a '}}}}}", 2, 43, "found 'a '"),
     ("instances: {}\nclusters:\n  c: {prefix: 'a b'}", 3, 15, "found 'a b' Kafka allows letters"),
 ]  # fmt: skip
 

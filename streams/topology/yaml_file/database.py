@@ -215,8 +215,8 @@ def _group(node: Node) -> str | None:
     if name is not None and not is_group(name):
         node.fail(
             "the name of a consumer group",
-            "Use 1 to 255 characters without control characters, and not '*', which means every "
-            "group.",
+            "Use 1 to 255 characters without control characters and without spaces at the ends. "
+            "Do not use '*', which means every group.",
         )
     return name
 
