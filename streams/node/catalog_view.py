@@ -34,8 +34,8 @@ from streams.topology import (
 class Service:
     """A service: its queue, and the contracts that it accepts as a target.
 
-    ``queue_on``: whether the queue accepts messages; ``partitions`` is the number of its topic's
-    partitions.
+    ``queue_on``: whether the queue accepts messages; ``partitions``: the number of partitions of
+    the queue's topic.
     """
 
     queue: str
@@ -102,13 +102,13 @@ class CatalogView:
     """All instances of a cluster at one version of its catalog.
 
     ``addresses`` maps (host in lower case, port) to an instance, which may be one of the
-    ``neighbours`` in another cluster; ``forward_bytes`` is each instance's MESSAGE_FORWARD_SIZE,
-    ``partitions`` the number of partitions of each instance's topics; ``mirrors`` maps (instance,
-    database) to the database's role in a mirrored pair. ``reading_groups`` contains the consumer
-    groups whose positions limit the trimming of a queue. ``hides`` contains, for each instance, the
-    next hops from which it hides the path so far. ``ingress`` contains, for each gateway, the other
-    clusters that write to it, with their allowed senders; ``cluster`` is the name by which those
-    clusters know this cluster.
+    ``neighbours`` in another cluster. ``forward_bytes`` maps each instance to its
+    MESSAGE_FORWARD_SIZE, and ``partitions`` to the number of partitions of its topics. ``mirrors``
+    maps (instance, database) to the database's role in a mirrored pair. ``reading_groups`` contains
+    the consumer groups whose positions limit the trimming of a queue. ``hides`` contains, for each
+    instance, the next hops from which it hides the path so far. ``ingress`` contains, for each
+    gateway, the other clusters that write to it, with their allowed senders. ``cluster`` is the
+    name by which those clusters know this cluster.
     """
 
     version: int
@@ -150,7 +150,7 @@ class CatalogView:
 
 
 def _stated(asked: tuple[str, str, str], match: tuple[bool, bool, bool]) -> _Names:
-    """Return the names that a priority must state at each level in order to match these names."""
+    """Return what a priority must state to match ``asked`` in exactly the names of ``match``."""
     contract, local, remote = match
     return asked[0] if contract else None, asked[1] if local else None, asked[2] if remote else None
 

@@ -98,7 +98,7 @@ class Progress:
 class ReadyQueue:
     """The ready messages of one queue, or of one partition of its topic.
 
-    ``on``: whether RECEIVE is possible. ``poison_handling`` is its POISON_MESSAGE_HANDLING.
+    ``on``: whether RECEIVE is possible. ``poison_handling``: the queue's POISON_MESSAGE_HANDLING.
     """
 
     progress: Progress = field(default_factory=Progress)
@@ -153,7 +153,7 @@ class ReadyQueue:
         return tuple(found)
 
     def get_conversation_group(self, holder: Holder) -> uuid.UUID | None:
-        """GET CONVERSATION GROUP: lock the next group with messages, another group at each call."""
+        """GET CONVERSATION GROUP: lock and return the next group, another group at each call."""
         group = self._next_group(holder, new=True)
         if group is not None:
             self._locks[group] = holder
@@ -212,7 +212,7 @@ class ReadyQueue:
         return bool(self._received.get(holder))
 
     def urgency(self, holder: Holder, *, new: bool = False) -> tuple[int, int] | None:
-        """Return the urgency of the next RECEIVE, lowest first; ``None``: no messages.
+        """Return the urgency of the next RECEIVE (lower is more urgent); ``None`` without messages.
 
         With ``new``, this is the urgency of an unlocked group.
         """
@@ -225,7 +225,7 @@ class ReadyQueue:
     # --- order -----------------------------------------------------------------------------------
 
     def _next_group(self, holder: Holder, *, new: bool = False) -> uuid.UUID | None:
-        """Return the next group, by its highest priority, then by its oldest message."""
+        """Return the group with the highest priority; of several, that with the oldest message."""
         free = [
             group
             for group in self._ready

@@ -147,7 +147,7 @@ def parked_messages(
 
 
 def routes(instance: str, database: Database) -> Iterator[Row]:
-    """Yield the rows of a database's ``sys.routes``, with expired routes as in SQL Server."""
+    """Yield the rows of a database's ``sys.routes``, including expired routes as in SQL Server."""
     for number, route in enumerate(database.routes, 1):
         yield {
             "instance": instance,

@@ -50,7 +50,7 @@ class Cause:
 
     @property
     def public_id(self) -> uuid.UUID:
-        """Return an id of the command that any reader of the facts can compute."""
+        """Return an id for the statement, which any reader of the facts can compute."""
         return uuid.uuid5(_NAMESPACE, self.facts)
 
     @property
@@ -72,7 +72,7 @@ class Cause:
 class StatementIds:
     """Derive ids of statements and dialogs from causes and a secret.
 
-    The ids are the same for every repetition. Without the secret they cannot be computed, and not
+    The ids are the same for every repetition. Without the secret, they can neither be computed nor
     be distinguished from random ids (UUIDs of version 4). No id reveals another one.
     """
 

@@ -1,4 +1,4 @@
-"""The statements of applications, as values.
+"""The statements of applications.
 
 A statement is a named tuple, because each is created and hashed at least once per message, and a
 frozen dataclass takes three times as long.
@@ -27,8 +27,8 @@ class Command(NamedTuple):
     """A statement of an application. ``stored_at`` is its record's time, by the writer's clock.
 
     ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
-    whose group BEGIN joins; ``group`` is the group of BEGIN or MOVE; ``also`` lists other
-    conversations of the same side on which SEND sends the same message; if one conversation rejects
+    whose group BEGIN joins; ``group`` is the group of BEGIN or MOVE. ``also`` lists other
+    conversations of the same side on which SEND sends the same message. If one conversation rejects
     the message, none of them sends it. A statement with a ``cause`` is applied once, however often
     it is issued.
     """

@@ -155,8 +155,8 @@ class Dialog:
     def window(self, limits: Limits) -> int:
         """Return the number of fragments that may be in flight at the dialog's turn.
 
-        The number exceeds a window only if the other side has an endpoint and no retry is in
-        progress.
+        The number exceeds ``limits.window`` only if the other side has an endpoint and no retry is
+        in progress.
         """
         gets_through = self.acknowledged > (0, 0) and not self.attempt
         return limits.widest if gets_through else limits.window
@@ -214,14 +214,14 @@ class Dialog:
         return min(times, default=None)
 
     def copy(self) -> Dialog:
-        """Return a copy, to be changed by one transaction; copy a chunk before changing it."""
+        """Return a copy for one transaction; it shares the chunks, so copy a chunk to change it."""
         made = Dialog(*_values(self))
         made.held, made.partial, made.parked = dict(self.held), self.partial[:], self.parked[:]
         made.chunks = self.chunks.copy()
         return made
 
     def assume(self, last_copy: int) -> None:
-        """Assume what the record does not contain: the last copy, and that any copy was refused."""
+        """Complete a decoded dialog; if it has a status, assume that all copies were refused."""
         self.last_copy = last_copy
         if self.status:
             self.refused = 0
@@ -233,7 +233,7 @@ class Dialog:
     # --- fragments stored out of order -----------------------------------------------------------
 
     def follow(self, arrived: Mapping[Fragment, int], most: int) -> Iterator[int]:
-        """Yield the positions of stored fragments that are next in order, or now complete.
+        """Yield the positions of stored fragments that are next in order, then of ``partial``.
 
         ``arrived`` contains the fragment counts of newly arrived messages; ``most`` is the number
         of out-of-order fragments that are delivered at once.

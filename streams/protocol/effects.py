@@ -78,7 +78,7 @@ def undeliverable(number: Number, header: Header | None, attempt: int, from_brok
 
 
 def not_kept(number: Number, message: Message) -> Report:
-    """Return the event about a message that was not delivered, with its copy and path."""
+    """Return the event about a message that was not delivered, including its attempt and path."""
     header, journey = message.header, message.journey
     made = undeliverable(number, header, journey.attempt, message.parties.from_broker)
     return replace(made, journey=journey)

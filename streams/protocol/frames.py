@@ -1,4 +1,4 @@
-"""Frames between endpoints, as values.
+"""The frames that endpoints exchange.
 
 A *frame* is a message or an acknowledgement. Its envelope has three parts, because they change at
 different times: :class:`Parties` (the same for a whole direction of a dialog), :class:`Header`

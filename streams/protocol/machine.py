@@ -200,7 +200,7 @@ class Machine:
         elif ack.attempt == UNPROVOKED and ack.next == dialog.acknowledged and dialog.is_retrying:
             self._sender.retry()
         if dialog.is_initiator and dialog.state is State.CD and self._receiver.owed is None:
-            self._receiver.owe(attempt, ack.first_hop)  # the other side asks whether it is closed
+            self._receiver.owe(attempt, ack.first_hop)  # asked whether this side is closed
         return True
 
     def status(self, status: Status) -> None:
@@ -253,7 +253,7 @@ class Machine:
         self._sender.fill_window(most)
 
     def retry(self) -> int:
-        """Retry now; return the number of retried messages, which are all transmitted messages."""
+        """Retry now; return the number of messages in flight, all of which may be sent again."""
         dialog = self.dialog
         self._sender.retry()
         return max(1, dialog.transmitted[0] - dialog.acknowledged[0])

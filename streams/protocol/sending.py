@@ -21,7 +21,7 @@ _KEPT = {State.DI: int(Number.END_RECEIVED), State.ER: int(Number.ERROR_RECEIVED
 class Sender:
     """Advance a dialog's window; ``left_out`` is the local forwarder's committed offset in ``out``.
 
-    A retry waits while the previous copy is still ahead of that position.
+    A retry waits until that offset is beyond the previous copy.
     """
 
     dialog: Dialog
@@ -35,7 +35,7 @@ class Sender:
     def accept(self, position: int, fragments: int) -> None:
         """Accept the application's next message, whose command is at ``position`` in ``cmd``.
 
-        If ``at_once`` is set, it is transmitted unless the window is full or other messages wait.
+        If ``at_once`` is set, transmit it unless the window is full or other messages wait.
         """
         dialog = self.dialog
         follows = self.at_once and dialog.transmitted == (dialog.send_sequence, 0)
@@ -51,7 +51,7 @@ class Sender:
             self.dialog.chunks[number] = chunk.copy()
 
     def _transmit_next(self, position: int, fragments: int) -> bool:
-        """Transmit a new message, if filling the window would transmit no other message."""
+        """Transmit a new message without :meth:`fill_window` if possible; return whether it was."""
         dialog = self.dialog
         sequence, _ = dialog.transmitted
         if fragments > 1 or not 0 < dialog.in_flight < self.limits.window or dialog.status:

@@ -41,7 +41,7 @@ def encode_status(status: Status) -> bytes:
 
 
 def decode_ack_value(raw: bytes | None, conversation: uuid.UUID) -> Ack | Status:
-    """Decode a value of the ``ack`` topic; raises MalformedError."""
+    """Decode a value of the ``ack`` topic; raises MalformedError if it is invalid."""
     if STATUS.knows(raw):
         return Status(conversation=conversation, **STATUS.decode(raw))
     return (_short_ack if raw is not None and len(raw) <= SHORT else _ack)(raw)

@@ -1,7 +1,7 @@
 """Check the limits of a record from outside, because Avro's reader accepts more than its writer.
 
-Avro's reader accepts a number of more than 32 bits in an ``int``, and a string that fills a record.
-Both would later be written into an event or to another instance, where they do not fit, so they are
+Avro's reader accepts a number of more than 32 bits in an ``int``, and a string of any length. Both
+would later be written into an event or to another instance, where they do not fit, so they are
 rejected when they are read. An expiry (a field ``...expires_at``) that would overflow when a time
 to live is added is also rejected.
 """
@@ -48,7 +48,7 @@ A transaction decodes a thousand statements before it applies the first.
 
 Fits = Callable[[Any], bool]
 Excess = Callable[[dict[str, Any]], str | None]
-"""Return the name of the first field that is out of bounds."""
+"""Returns the name of the first field that is out of bounds, or ``None``."""
 
 
 def bounds(schema: Any, longest: int | None) -> Excess:

@@ -15,6 +15,6 @@ def encode_catalog_object(version: int, body: str) -> bytes:
 
 
 def decode_catalog_object(raw: bytes | None) -> tuple[int, str]:
-    """Decode a value of ``catalog`` to (version, JSON); raises MalformedError."""
+    """Decode a value of ``catalog`` to (version, JSON); raises MalformedError if it is invalid."""
     record: dict[str, Any] = CATALOG_OBJECT.decode(raw)
     return record["version"], record["body"]

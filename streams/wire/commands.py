@@ -93,10 +93,10 @@ def encode_cause(cause: Cause) -> bytes:
 
 
 def decode_cause(raw: bytes) -> Cause:
-    """Decode ``sb-cause``; raise MalformedError.
+    """Decode ``sb-cause``; raises MalformedError if it is invalid.
 
-    An application is a consumer group, and Kafka has no group without a name. A name of more than
-    256 bytes is replaced by its digest, which identifies the source equally well.
+    The application must have a name, because it is a consumer group. A name of more than 256 bytes
+    is replaced by its digest, which identifies the source equally well.
     """
     record = CAUSE.decode(raw)
     if not record["application"]:
@@ -116,7 +116,7 @@ def _kept(name: str) -> str:
 def decode_command(
     raw: bytes | None, conversation: uuid.UUID, body: bytes | None, stored_at: int
 ) -> Command:
-    """Decode ``sb-command``; raise MalformedError.
+    """Decode ``sb-command``; raises MalformedError if it is invalid.
 
     Statements of one application mostly differ only in id and time, so the other fields are decoded
     once.
@@ -131,10 +131,10 @@ def decode_command(
 
 
 def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
-    """Return ``issued_at``, and the bytes before and after it, leaving out the prefix and the id.
+    """Return ``issued_at``, and the bytes before and after it, without the prefix and the id.
 
     The field follows the kind (one byte), the database (with its length in one byte) and the side.
-    Its value takes six bytes for times from 1971 to 2039.
+    Its value takes six bytes for times from 1971 to 2039. The result is ``None`` for other bytes.
     """
     if not raw.startswith(COMMAND.prefix) or not 28 <= len(raw) <= _SHORT or raw[27] & 0x81:
         return None
@@ -193,7 +193,7 @@ def encode_result(result: ResultRecord) -> bytes:
 
 
 def decode_result(raw: bytes | None) -> ResultRecord:
-    """Decode a value of ``result``; raises MalformedError."""
+    """Decode a value of ``result``; raises MalformedError if it is invalid."""
     record = RESULT.decode(raw)
     try:
         conversation = uuid.UUID(record["conversation"])

@@ -79,7 +79,7 @@ class StatementRecord(DialogRecord):
 
     @property
     def is_moved(self) -> bool:
-        """Return whether the record is only a copy of a body at the end of the body's topic."""
+        """Return whether the record is only a copy of a body, moved to the end of ``cmd``."""
         return is_moved(self.record.headers)
 
     def command(self, conversation: uuid.UUID, body_bytes: int = 0) -> Command:
@@ -207,6 +207,6 @@ _BY_KIND: Mapping[str, type[DialogRecord]] = {
 
 
 def dialog_record(kind: str, record: KafkaRecord) -> DialogRecord | None:
-    """Return the class for a kind of topic; None if its records do not belong to dialogs."""
+    """Wrap a record in the class for its kind of topic; None if it does not belong to a dialog."""
     reader = _BY_KIND.get(kind)
     return None if reader is None else reader(record)

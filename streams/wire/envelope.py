@@ -8,7 +8,7 @@ from streams.wire.records import conversation_of
 
 
 class Envelope:
-    """Converts between the envelope's bytes and its values; every method raises MalformedError."""
+    """Converts between the envelope's bytes and values; invalid bytes raise MalformedError."""
 
     conversation = staticmethod(conversation_of)
     parties = staticmethod(decode_parties)

@@ -17,7 +17,7 @@ EVENT = Codec("Event", largest=LARGEST_EVENT)
 _EVENT_DEFAULTS = tuple(field.get("default") for field in load("Event")["fields"])
 _EVENT_LONGS = tuple("long" in field["type"] for field in load("Event")["fields"])
 _CLIPPED = 1_000
-"""The remaining characters of each text of an event that would be too large."""
+"""Maximum length in characters to which the texts of an oversized event are truncated."""
 
 _DIALOG, _NUMBER, _FRAGMENT = map(EVENT.names.index, ("conversation", "sequence", "fragment"))
 _BETWEEN = (0, _DIALOG), (_DIALOG + 1, _NUMBER), (_NUMBER + 2, _FRAGMENT), (_FRAGMENT + 1, None)
@@ -40,7 +40,7 @@ def encode_event(event: Mapping[str, Any]) -> bytes:
 
 
 class SimilarEvents:
-    """Encode events about several messages that have everything else in common with ``event``.
+    """Encode events that differ from ``event`` only in the message that they are about.
 
     :meth:`encode` takes a third of the time of :func:`encode_event`. The constructor raises
     ValueError for an event that :func:`encode_event` might truncate.
@@ -79,5 +79,5 @@ def _clipped(value: Any, is_long: bool) -> Any:
 
 
 def decode_event(raw: bytes | None) -> Event:
-    """Decode a value of ``event``; raises MalformedError."""
+    """Decode a value of ``event``; raises MalformedError if it is invalid."""
     return cast(Event, EVENT.decode(raw))

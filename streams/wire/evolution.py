@@ -58,7 +58,7 @@ _CODECS: dict[str, Codec] = {
         id_secret.SECRET,
     )
 }
-"""The schemas in the catalog, except its own schema, which could not be read from there."""
+"""All schemas in the catalog, except that of catalog objects, which is needed to read them."""
 
 
 def schema_key(schema: Any) -> str:
@@ -126,7 +126,7 @@ ANNOUNCED = "sb-schemas"
 This is a header, not a field, because readers without the newest ``Presence`` schema need it.
 """
 ADMITS = "sb-ingress"
-"""The header of a gateway's heartbeat: the other clusters with a separate topic at it.
+"""The header of a gateway's heartbeat: the other clusters with their own topic at the gateway.
 
 Its value is a JSON list of the clusters' names. A gateway of an older version does not send this
 header, and reads only ``txq``.
@@ -134,10 +134,10 @@ header, and reads only ``txq``.
 MOST_ANNOUNCED = 512
 """Maximum number of announced schemas (4 kB), enough for a hundred versions of the five schemas."""
 _LARGEST_SCHEMA = 16_384
-"""Maximum bytes of an announced schema, several times our largest: its fingerprint takes time.
-"""
+"""Maximum size in bytes of an announced schema, because computing its fingerprint takes time. Our
+largest schema is several times smaller."""
 LARGEST_ADMISSION = 16_384
-"""Maximum size in bytes of a gateway's header: more than a hundred clusters with long names.
+"""Maximum size in bytes of a gateway's header: enough for a hundred clusters with long names.
 
 All parts of a heartbeat together are smaller than 128 kB, the limit of readers in other clusters.
 """
@@ -205,7 +205,7 @@ def admission(clusters: Iterable[str]) -> bytes:
 
 
 def read_admission(raw: bytes | None) -> frozenset[str]:
-    """Return the clusters whose topics a gateway reads; raise MalformedError if invalid."""
+    """Return the clusters whose topics a gateway reads; raises MalformedError for invalid bytes."""
     if raw is None:
         return frozenset()
     if len(raw) > LARGEST_ADMISSION:

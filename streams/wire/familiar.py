@@ -1,4 +1,4 @@
-"""Decode dialog records by comparing them with earlier ones, which is several times as fast.
+"""Decode dialog records by comparison with earlier ones, several times as fast as field by field.
 
 The records of idle dialogs differ in four fields in the middle: group, handle, and two times. The
 bytes before them (names, state) and after them (numbers) repeat, so a decoded dialog serves as the
@@ -52,7 +52,7 @@ class Familiar:
         return dialog
 
     def _find(self, raw: bytes, at: int) -> Dialog | None:
-        """Return a record's dialog by the pattern that it fits; the ids are at an offset."""
+        """Return a record's dialog if the record fits a pattern; its ids are at offset ``at``."""
         created_at, end = read_long(raw, at + _IDS, _LONGEST)
         expires_at, end = read_long(raw, end, _LONGEST)
         pattern = self._patterns.get((raw[:at], raw[end:]))

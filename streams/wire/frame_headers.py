@@ -35,7 +35,7 @@ _names: Callable[[Parties], tuple[Any, ...]] = itemgetter(
 )
 _form: Callable[[Header], tuple[Any, ...]] = itemgetter(slice(Header._fields.index("flags"), None))
 _PLAIN = Flag.NONE, 0, 1
-"""No flags and fragment 0 of 1, as bytes in the field order of :class:`Header`."""
+"""No flags and fragment 0 of 1: the values in the field order of :class:`Header`."""
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
 _PARTIES, _JOURNEYS, _JOURNEYS_READ = 16_384, 1_024, 4_096
 """Cache sizes, for pairs of services that converse, and for distinct paths."""
@@ -43,7 +43,7 @@ _LATEST = LATEST.to_bytes(8, "big")
 _HOPS, _EXPIRES, _ATTEMPT, _SENT, _FIRST_HOP, _PATH = 10, 11, 19, 20, 28, 29
 """Offsets of the fields of a journey without long numbers: see :mod:`streams.wire.hop`."""
 _LONGEST_WHOLE = 10 + 16 + 64 + 9 + 3 + 6 + 9
-"""Bytes of a header that is read in one step: prefix, id, type, and the following fields."""
+"""Maximum bytes of a header that is read in one step: prefix, id, type, and the later fields."""
 
 
 def encode_parties(parties: Parties) -> bytes:
@@ -76,7 +76,7 @@ _encoded_short_parties = lru_cache(_PARTIES)(_encoded_parties)
 
 
 def decode_parties(raw: bytes | None) -> Parties:
-    """Decode ``sb-route``; raises MalformedError."""
+    """Decode ``sb-route``; raises MalformedError if it is invalid."""
     return (_short_parties if raw is not None and len(raw) <= SHORT else _parties)(raw)
 
 
@@ -91,7 +91,7 @@ class Arrived(Header):
     """A decoded header that keeps its bytes, so that it is encoded to the same bytes again."""
 
     raw: bytes | None = None
-    """The bytes of the header; a copy made by ``_replace`` has no bytes."""
+    """The bytes of the header; ``None`` in a copy made by ``_replace``."""
 
 
 def encode_header(header: Header) -> bytes:
@@ -123,12 +123,12 @@ def encode_header(header: Header) -> bytes:
 
 
 def decode_header(raw: bytes | None) -> Header:
-    """Decode ``sb-message`` and check it against the header rules of 4.3; raise MalformedError."""
+    """Decode ``sb-message``; raises MalformedError if it is malformed or violates a rule of 4.3."""
     return (raw is not None and _whole(raw)) or _header(raw)
 
 
 def _whole(raw: bytes) -> Header | None:
-    """Return the header of a whole message without flags, the usual case."""
+    """Return the header if it has the usual form, a whole message without flags, else ``None``."""
     if not 32 <= len(raw) <= _LONGEST_WHOLE or not raw.startswith(MESSAGE_CODEC.prefix):
         return None
     begin = end = 27 + (raw[26] >> 1)
@@ -203,10 +203,10 @@ _encoded_short_journey = lru_cache(_JOURNEYS)(_encoded_journey)
 
 
 def decode_journey(raw: bytes | None, *, queued: bool = False) -> Journey:
-    """Decode ``sb-hop``; raises MalformedError.
+    """Decode ``sb-hop``; raises MalformedError if it is invalid.
 
-    ``queued``: of a record of a queue, to which the endpoint worker has added a visit. This visit
-    is accepted in addition, because the worker has acknowledged the message.
+    ``queued``: the header is from a queue, where the endpoint worker has added a visit. This visit
+    may exceed the limits, because the worker has acknowledged the message.
     """
     return (_short_journey if raw is not None and len(raw) <= SHORT else _journey)(raw, queued)
 
@@ -216,7 +216,7 @@ def _journey(raw: bytes | None, queued: bool = False) -> Journey:
 
 
 def _plain_journey(raw: bytes, queued: bool = False) -> Journey | None:
-    """Return a journey whose numbers and names are as short as usual (see ``hop.py``)."""
+    """Return the journey if its numbers and names are as short as usual (``hop.py``), else None."""
     if not (_PATH < len(raw) <= _largest(queued) and raw.startswith(HOP_CODEC.prefix)):
         return None
     if (raw[_HOPS] | raw[_ATTEMPT] | raw[_FIRST_HOP]) & 0x81 or raw[_EXPIRES:_ATTEMPT] > _LATEST:

@@ -21,7 +21,7 @@ LARGEST_HEARTBEAT = 65_536
 """Maximum size in bytes of a heartbeat: 1,000 claims with GUIDs as broker ids take at most 48,000.
 
 With its headers it is smaller than 128 kB, the limit of readers in other clusters. Without a limit,
-a record of 1 MB has 330,000 claims, which take 20 MB in memory.
+a record of 1 MB could contain 330,000 claims, which take 20 MB in memory.
 """
 _ROOM = LARGEST_HEARTBEAT - 2 * 4 * LONGEST_NAME - 64
 """Bytes left for claims after names of the maximum length, the numbers and the period."""
@@ -31,7 +31,7 @@ _CLAIM = 10 + 1
 PRESENCE = Codec("Presence", longest=LONGEST_NAME, largest=LARGEST_HEARTBEAT)
 
 _AT_BYTES = 6
-"""The length of an instant in epoch milliseconds, valid until the year 2039."""
+"""The length in bytes of an encoded time (epoch milliseconds) before the year 2039."""
 _ENDS, _ENDED = 0x80_8080_8080_8080, 0x00_8080_8080_8000
 """Continuation bits of variable-length numbers: mask and expected value for count and instant."""
 _REMEMBERED, _SHORT, _FEW = 1 << 13, 1_000, 16
@@ -60,7 +60,7 @@ def encode_presence(
 
 
 def decode_presence(raw: bytes | None) -> Record:
-    """Decode a heartbeat; raises MalformedError."""
+    """Decode a heartbeat; raises MalformedError if it is invalid."""
     record = PRESENCE.decode(raw)
     if len(record["roles"]) > MOST_CLAIMS:
         raise MalformedError(f"Presence: {len(record['roles']):,} claims, at most {MOST_CLAIMS:,}")
@@ -102,17 +102,17 @@ class Heartbeat(NamedTuple):
 
 
 class HeartbeatReader:
-    """Decode heartbeats, ten times as fast if a heartbeat is similar to the last of its key.
+    """Decode heartbeats, ten times as fast if a heartbeat is similar to the last one with its key.
 
-    A writer's next heartbeat has the same bytes up to the replica, and after the time. A heartbeat
-    in any other form is decoded field by field.
+    A writer's next heartbeat usually has the same bytes up to the replica, and after the time. Any
+    other heartbeat is decoded field by field.
     """
 
     def __init__(self) -> None:
         self._known: dict[bytes | str | None, tuple[bytes, bytes, Heartbeat]] = {}
 
     def read(self, key: bytes | str | None, value: bytes | None) -> Heartbeat:
-        """Return a heartbeat; raises MalformedError."""
+        """Return a heartbeat; raises MalformedError if it is invalid."""
         known = self._known.get(key)
         if known is not None and value is not None:
             start, rest, last = known

@@ -1,6 +1,6 @@
 """Encode Avro from values in schema order, for records written once per message.
 
-A schema becomes a tuple of functions, one per field, that return a value's bytes. Most values
+A schema is converted to functions, one per field, that return the bytes of a value. Most values
 repeat (names, small numbers, the current time, offsets in a chunk), so their bytes are cached. This
 encoder is several times as fast as a general encoder, which looks up fields by name and tries the
 branches of unions.
@@ -41,7 +41,7 @@ def pack_long(value: int) -> bytes:
 
 @lru_cache(_OPTIONAL)
 def pack_int(value: int) -> bytes:
-    """Return a number of at most 32 bits."""
+    """Return an integer of at most 32 bits in Avro's encoding."""
     if not -(1 << 31) <= value < 1 << 31:
         raise ValueError(f"{value} does not fit into 32 bits")
     return pack_long(value)

@@ -44,7 +44,7 @@ def reading_record(reading: Reading) -> tuple[bytes, bytes]:
 
 
 def decode_reading(raw: bytes | None) -> Reading:
-    """Decode a value; raise MalformedError, including for an invalid position or time."""
+    """Decode a value; raises MalformedError if it, its position or its time is invalid."""
     record = READING.decode(raw)
     if record["position"] < 0 or not 0 <= record["at"] <= LATEST:
         raise MalformedError("Reading: a negative position, or an invalid time")

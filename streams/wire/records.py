@@ -126,10 +126,10 @@ def command_record(command: Command) -> Wire:
 
 
 def statement_record(command: Command) -> Wire:
-    """Return the record of a command if an endpoint worker can read it, and write it again.
+    """Return the record of a command; verify that an endpoint worker can read and rewrite it.
 
-    Raises MalformedError if it cannot, and UnicodeEncodeError, ValueError, TypeError or
-    AttributeError if a field has no such value.
+    Raises MalformedError if a worker cannot, and UnicodeEncodeError, ValueError, TypeError or
+    AttributeError if the value of a field cannot be encoded.
     """
     key, value, headers = command_record(command)
     read_command(key, value, headers, 0)
@@ -263,7 +263,7 @@ def read_ack(
     """Read a record of ``ack``: an acknowledgement frame, or the local forwarder's status.
 
     A forwarder writes its own status without headers. A status with headers was forwarded from
-    outside, as a frame whose body is a status instead of an acknowledgement.
+    outside, as a frame whose body is a status instead of an acknowledgement, and is malformed.
     """
     conversation = conversation_of(key)
     read = decode_ack_value(value, conversation)

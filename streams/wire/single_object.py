@@ -87,7 +87,7 @@ class Codec:
         """Learn an older or newer writer's schema; return its prefix.
 
         Only the canonical form is used, to which the fingerprint belongs. Schemas with the same
-        fingerprint may differ in ``logicalType``, with which values are not of the expected types.
+        fingerprint may differ in ``logicalType``, which would change the types of decoded values.
         """
         try:
             prefix, plain = prefix_of(schema), json.loads(canonical_form(schema))
@@ -106,7 +106,7 @@ class Codec:
         return tuple(map(canonical_form, self._writers.values()))
 
     def knows(self, raw: bytes | None) -> bool:
-        """Return whether the bytes are in a known schema of this record."""
+        """Return whether the bytes are encoded in a known schema of this record."""
         return raw is not None and raw[:PREFIX_LENGTH] in self._writers
 
     def encode(self, record: Record) -> bytes:
@@ -125,7 +125,7 @@ class Codec:
         return packer(load(self.name), slice(begin, end))
 
     def decode(self, raw: bytes | None) -> Record:
-        """Decode a record of this schema; raise MalformedError."""
+        """Decode a record of this schema; raises MalformedError if it is invalid."""
         if raw is None or len(raw) < PREFIX_LENGTH or raw[:2] != MARKER:
             raise MalformedError(f"{self.name}: no Avro single-object encoding")
         writer = self._writers.get(raw[:PREFIX_LENGTH])

@@ -23,7 +23,7 @@ _HOUR = {"cleanup.policy": "delete", "retention.ms": "3600000"}
 
 _COMPRESSION = "compression.type"
 _UNCOMPRESSED = {_COMPRESSION: "uncompressed"}
-"""For small topics that every process reads: a record takes no more memory than Kafka's limit."""
+"""For small topics that every process reads, so that no record exceeds Kafka's limit in memory."""
 _READABLE = {_COMPRESSION: "lz4"}
 """The codec that Hopline's producers use.
 
@@ -77,12 +77,12 @@ class TopicSpec:
 
     @property
     def safe(self) -> TopicSpec:
-        """Return the settings that prevent loss, without settings for disk space and protection."""
+        """Return this topic with only the settings that prevent the loss of records."""
         return self._without({*_SOON, *_PLAUSIBLE, _COMPRESSION})
 
     @property
     def old(self) -> TopicSpec:
-        """Return the settings that brokers before Kafka 3.6 also have."""
+        """Return this topic with only the settings that brokers before Kafka 3.6 also have."""
         return self._without(_PLAUSIBLE)
 
     def _without(self, names: Collection[str]) -> TopicSpec:

@@ -114,7 +114,7 @@ def encode_dialog(dialog: Dialog) -> bytes:
 
 
 def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:
-    """Decode a dialog; its chunks are separate records; raise MalformedError."""
+    """Decode a dialog without its chunks; raises MalformedError if it is invalid."""
     record = DIALOG.decode(raw)
     places: Record = {a: (record[s], record[f]) for a, (s, f) in _PLACES.items()}
     try:
@@ -139,7 +139,10 @@ _familiar = Familiar(DIALOG, decode_dialog)
 
 
 def unpack_dialog(raw: bytes, conversation: uuid.UUID, chunks: Mapping[int, bytes]) -> Dialog:
-    """Decode a dialog; raises MalformedError. Its chunks are decoded at their first use."""
+    """Decode a dialog; raises MalformedError if it is invalid.
+
+    Its chunks are decoded at their first use.
+    """
     dialog = _familiar.read(raw, conversation)
     for number in sorted(chunks):
         dialog.chunks[number] = _PackedChunk(chunks[number])
@@ -152,7 +155,7 @@ def encode_chunk(chunk: Chunk) -> bytes:
 
 
 def decode_chunk(raw: bytes) -> Chunk:
-    """Decode the positions of up to 64 messages; raises MalformedError."""
+    """Decode the positions of up to 64 messages; raises MalformedError for invalid bytes."""
     record = CHUNK.decode(raw)
     chunk = Chunk(record["offsets"], record["fragments"])
     if chunk.fragments and len(chunk.fragments) != len(chunk):
@@ -187,7 +190,7 @@ def encode_request(request: Request) -> bytes:
 
 
 def decode_request(raw: bytes, service: str) -> Request:
-    """Decode a request for a service; raises MalformedError."""
+    """Decode a request for a service; raises MalformedError for invalid bytes."""
     record = REQUEST.decode(raw)
     try:
         open_ = record.pop("conversation")
@@ -203,7 +206,7 @@ def encode_seen(seen: Seen) -> bytes:
 
 
 def decode_seen(raw: bytes) -> Seen:
-    """Decode the latest statements of a source; raises MalformedError."""
+    """Decode the latest statements of a source; raises MalformedError for invalid bytes."""
     return Seen(tuple(SeenStatement(**said) for said in SEEN.decode(raw)["said"]))
 
 

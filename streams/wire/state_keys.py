@@ -69,7 +69,7 @@ class StateKey(NamedTuple):
 
     @classmethod
     def decode(cls, raw: bytes) -> StateKey:
-        """Read the key of a dialog or a chunk; raises MalformedError."""
+        """Read the key of a dialog or a chunk; raises MalformedError if it is invalid."""
         try:
             database, conversation, side, *chunk = raw.decode("ascii").split("/")
             return cls(
@@ -108,7 +108,7 @@ class SeenKey:
 
     @classmethod
     def decode(cls, raw: bytes) -> SeenKey:
-        """Read the key; raises MalformedError."""
+        """Read the key; raises MalformedError if it is invalid."""
         try:
             _, application, agent, topic, partition = raw.decode("ascii").split("/")
             names = unquote(application), unquote(agent)
@@ -118,7 +118,7 @@ class SeenKey:
 
 
 def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
-    """Read any record's key except the key of positions; raises MalformedError."""
+    """Read any record's key except the key of positions; raises MalformedError for others."""
     parts = raw.split(b"/")
     if len(parts) == 5 and parts[0] == _SEEN:
         return SeenKey.decode(raw)

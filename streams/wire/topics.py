@@ -72,7 +72,7 @@ class Topics:
         return self.name("in", instance)
 
     def ack(self, instance: str) -> str:
-        """Return the topic of acknowledgements and statuses, which lock broker ids."""
+        """Return the topic of acknowledgements, which lock broker ids, and of statuses."""
         return self.name("ack", instance)
 
     def dialog(self, instance: str) -> str:

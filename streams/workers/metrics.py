@@ -22,7 +22,7 @@ LABELS = ("worker", "server")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A metric; ``mirrors`` is Service Broker's counter, if it has one.
+    """A metric; ``mirrors`` names the corresponding Service Broker counter, if any.
 
     ``read`` returns None for a worker without this metric. A name that ends in ``_total`` is a
     counter.

@@ -32,7 +32,7 @@ PAUSE = 60.0
 """Seconds until a failure with the same cause is logged with its traceback again."""
 _MOST_CAUSES = 1_000
 _Cause = tuple[type[Exception], CodeType | None, int]
-"""An error's class and the innermost line of its traceback, so the program limits their number."""
+"""An error's class and the innermost line of its traceback; both are limited in number."""
 
 
 class Causes:

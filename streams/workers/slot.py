@@ -77,8 +77,9 @@ class Slot:
     ) -> None:
         """Work in the slot and send heartbeats; report leaving when the work is done.
 
-        Raises FencedError if another process has taken the slot, or if ``anew`` is false and no
-        other process has taken it.
+        If Kafka fences the worker although no other process uses the slot, the work starts again.
+        Raises FencedError if another process does, if ``anew`` is false, or if the work began too
+        recently.
         """
         control.add_heartbeat(self.heartbeat_name)
         while True:

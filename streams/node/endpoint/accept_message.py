@@ -145,7 +145,7 @@ def answering(asked: Parties, broker_id: str) -> Parties:
 def _reject(
     tx: Overlay, message: Message, number: Number, database: str | None = None
 ) -> Machine | None:
-    """Report why no endpoint accepts the message; ``database`` is the one that answered, if any."""
+    """Report why no endpoint accepts the message; ``database`` rejected it, if known."""
     tx.emit_event(
         EventKind.MESSAGE_UNDELIVERABLE,
         database=database,

@@ -80,10 +80,10 @@ def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | 
 
 
 def check_end(tx: Overlay, command: Command) -> Number | None:
-    """Return the error of END CONVERSATION WITH ERROR; codes below 1 are reserved for the broker.
+    """Return the error of END CONVERSATION WITH ERROR, or ``None``.
 
-    An Error is a single frame, and no endpoint accepts a larger one. In XML, a character may take
-    five bytes.
+    Codes below 1 are reserved for the broker. An Error is a single frame, and no endpoint accepts a
+    larger one. In XML, a character may take five bytes.
     """
     if command.error_code is None:
         return None

@@ -23,7 +23,8 @@ from streams.protocol.seen import MOST_SOURCES
 from streams.routing import Instance, broker_key
 
 _FORGOTTEN_AT_ONCE = 1_000
-"""Number of sources that a transaction may remove beyond those that it adds (a record each)."""
+"""Maximum number of sources that a transaction may remove, besides one for each source that it
+adds; each removal takes a record."""
 
 
 def _ignore() -> None:
@@ -40,9 +41,9 @@ class CommittedState:
     service before further messages wait for their turn (``flows``). ``gaps`` contains the dialogs
     with out-of-order fragments, by conversation and side. Route ``requests`` are grouped by
     database; ``fits`` returns whether a conversation belongs to this partition, and ``new_id``
-    returns an unpredictable id for a new request; ``working`` is called
-    before a body is checked, because the check may take long; ``seen`` contains applied statements
-    that an application may repeat. ``retention`` tracks which input records the dialogs still need.
+    returns an unpredictable id for a new request. ``working`` is called before a body is checked,
+    because the check may take long. ``seen`` contains applied statements that an application may
+    repeat. ``retention`` tracks which input records the dialogs still need.
     """
 
     instance: str
@@ -151,9 +152,9 @@ class CommittedState:
         return tuple(kept.key for kept in islice(self._probes, min(most, AT_ONCE)))
 
     def restore(self, key: DialogKey, dialog: Dialog) -> None:
-        """Add a committed dialog; a waiting dialog is re-evaluated.
+        """Add a committed dialog.
 
-        Earlier catalog changes are unknown after a restart.
+        A waiting dialog is re-evaluated, because catalog changes before a restart are unknown.
         """
         self._look_again(self._put(key, dialog))
 
@@ -175,14 +176,14 @@ class CommittedState:
         self._timers.advance(now)
 
     def sources_to_forget(self, seen: Mapping[Source, Seen]) -> tuple[Source, ...]:
-        """Return the sources to remove when these are added: those that were silent the longest."""
+        """Return the sources to remove when ``seen`` is added: those that were silent longest."""
         new = sum(source not in self.seen for source in seen)
         excess = len(self.seen) + new - MOST_SOURCES
         idle = (source for source in self.seen if source not in seen)
         return tuple(islice(idle, max(0, min(excess, new + _FORGOTTEN_AT_ONCE))))
 
     def load(self, key: DialogKey, record: bytes | None) -> None:
-        """Apply a state record like :meth:`restore`; ``None`` removes it."""
+        """Apply a dialog's state record like :meth:`restore`; ``None`` removes the dialog."""
         before = self.dialogs.get(key)
         if record is not None:
             kept, dialog = self.dialogs.load(key, record)

@@ -19,8 +19,8 @@ A transaction changes 4,000 dialogs if each of them has one message. If each has
 dialogs are in flight, and 2,000 others are acknowledged in the same time.
 """
 AWAKE_BYTES = 2 << 20
-"""Maximum bytes of the records of these dialogs. A dialog with a full window of out-of-order
-fragments takes 200 kB in decoded form, and either party can cause this."""
+"""Maximum total size in bytes of the records of the dialogs kept in decoded form. A dialog with a
+full window of out-of-order fragments takes 200 kB in this form, and either party can cause this."""
 
 Chunks = tuple[int, bytes] | dict[int, bytes] | None
 """Records of a dialog's chunks by number. A single chunk is stored as a tuple, because a
@@ -38,7 +38,7 @@ class Kept:
     are compared by identity, which takes a tenth of the time of comparing keys. ``key`` is the only
     object that represents the key; ``record`` is the state record, if one was written. The record
     does not contain ``last_copy``. ``awake`` belongs to Dialogs: the number of bytes counted while
-    the dialog is kept as a value. ``due`` and ``entered`` belong to Timers, ``line`` and
+    the dialog is kept in decoded form. ``due`` and ``entered`` belong to Timers, ``line`` and
     ``position`` to Oldest, ``in_flight`` and ``where`` to Flows.
     """
 
@@ -192,7 +192,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         return awake > self._limit or (self._awake_bytes > AWAKE_BYTES and awake > 1)
 
     def _count(self, kept: Kept, size: int) -> None:
-        """Store the size in bytes of a dialog's records: 0 unless the dialog is kept as a value."""
+        """Set the size in bytes counted for a dialog: 0 unless it is kept in decoded form."""
         self._awake_bytes += size - kept.awake
         kept.awake = size
 

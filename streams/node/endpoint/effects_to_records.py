@@ -192,4 +192,4 @@ def _journey(tx: Overlay, attempt: int, first_hop: int) -> Journey:
 
 
 _begun = lru_cache(4096)(Journey)
-"""The messages of one transaction have only a few different paths."""
+"""Create a journey, cached because the messages of one transaction have few different journeys."""

@@ -12,7 +12,8 @@ from streams.node.endpoint.overlay import Overlay
 from streams.protocol import Command, CommandKind, DialogKey, Machine
 
 MOST_CONVERSATIONS = 1_000
-"""Maximum number of conversations in one SEND; each has 16 bytes, but costs as much as a dialog."""
+"""Maximum number of conversations in one SEND. Each takes only 16 bytes of the statement, but as
+much time as a dialog."""
 
 
 def execute(tx: Overlay, position: int, command: Command) -> Number | None:

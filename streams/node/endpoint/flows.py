@@ -44,9 +44,9 @@ MOST = 1_000
 AT_ONCE = 100
 """Maximum number of flows served per transaction, because each reads another part of ``cmd``."""
 FIRST = 4
-"""Messages in flight of a dialog that may transmit at once although its flow is full."""
+"""A dialog with fewer messages in flight transmits at once even if its flow is full."""
 SHARE, EVERY = 64, 100
-"""Milliseconds after which a fraction of the limit may be added, even if the flow is full.
+"""A full flow may add 1/SHARE of the limit every EVERY milliseconds.
 
 Otherwise, immediately transmitted messages could starve waiting messages.
 """
@@ -113,11 +113,11 @@ class Flows:
     def admits(self, dialog: Dialog) -> bool:
         """Return whether a dialog transmits a message as soon as it accepts the message.
 
-        A flow may be half as full again with such messages as with those that waited: taking turns
-        costs more, so a steady load that just fills the flow must not cause turns.
+        Such messages may exceed the flow's limit by half. Turns take more CPU time, so a steady
+        load that just fills the flow must not cause them.
         """
         flow = self._flows.get(destination(dialog))
-        if flow is None:  # and none begins yet: the dialog may be locked to a broker id first
+        if flow is None:  # not created yet: the dialog may first be locked to a broker id
             return True
         if flow.stalled:
             return False

@@ -14,7 +14,7 @@ from streams.node.endpoint.retention import TrimPoint
 from streams.protocol import DialogKey
 
 TOO_MUCH = 10_000
-"""The minimum number of removable records: some megabytes, or a minute of traffic."""
+"""Minimum of records that moving bodies must free: some megabytes, or a minute of traffic."""
 SHARE = 10
 """At most one in this many records may still be needed, so that a few writes free a lot."""
 AT_ONCE = 200

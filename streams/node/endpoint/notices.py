@@ -37,7 +37,7 @@ from streams.routing import SYSTEM_SERVICE
 
 @dataclass(slots=True)
 class Notices:
-    """Changes to the requests of a transaction; ``said`` contains the commands to write.
+    """A transaction's changes to route requests; ``said`` contains the commands to write.
 
     Dialogs that wait for a (database, service) in ``again`` are re-evaluated next. The requests for
     each (database, service) in ``forgotten`` are removed. ``now`` is in epoch milliseconds.
@@ -68,7 +68,7 @@ class Notices:
         """Request a route as the forwarder's status demands, unless a request is open.
 
         Names that are too long for any service or broker id are ignored, because they would be
-        kept.
+        stored with the request.
         """
         service, broker = wanted.service, wanted.broker
         if service is None or is_too_long(service, NAME_UNITS):
@@ -87,7 +87,7 @@ class Notices:
         return kept is not None and kept.open(conversation) is not None
 
     def refused(self, command: Command) -> bool:
-        """Treat a request that could not be made as ended; return whether there was one."""
+        """End the request to which a rejected command belongs; return whether there is one."""
         is_request = command.from_initiator and self.is_open(command.database, command.conversation)
         if is_request:
             self._ended(command.database, command.conversation)
@@ -121,7 +121,7 @@ class Notices:
             self.again.append((database, again.service))
 
     def _of(self, database: str) -> Configuration | None:
-        """Return a database's requests with the changes so far; ``None`` without a database."""
+        """Return a database's requests with the changes so far; ``None`` if it is unknown here."""
         kept, endpoint = self._kept.get(database), self.endpoint
         if kept is None and database in endpoint.here.databases:
             known = endpoint.requests.get(database) or Requests()

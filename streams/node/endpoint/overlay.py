@@ -73,7 +73,7 @@ class _Frames:
 
 @dataclass(slots=True)
 class Turns:
-    """The dialogs that are next (``room``); ``opens`` adds those that the transaction opens.
+    """The dialogs that are next (``room``); ``opens`` adds those whose windows the inputs open.
 
     ``hurried`` contains the dialogs that have retried at their turn, ``added`` the flows of all
     dialogs that had a turn, and ``answered`` the destinations that have acknowledged a copy. All
@@ -144,7 +144,7 @@ class Overlay:
     # --- dialogs ---------------------------------------------------------------------------------
 
     def machine(self, key: DialogKey) -> Machine | None:
-        """Return a machine on a copy of the committed dialog, or ``None`` without a dialog."""
+        """Return a machine on a copy of the committed dialog, or ``None`` if none exists."""
         machine = self.machines.get(key)
         if machine is None:
             dialog = self.endpoint.dialogs.get(key)

@@ -28,20 +28,20 @@ _SYNTAX = re.compile(  # parses the expression for ``re`` into which xmlschema c
     re.DOTALL,
 )
 _MEMORY = 1 << 18
-"""Bytes of memory of each automaton: RE2 refuses programs of more than 20,000 instructions."""
+"""Bytes of memory of each automaton, so RE2 refuses programs above about 20,000 instructions."""
 _BLOCKS = 256
 _BYTE, _NONE = "\\x{:02x}".format, r"^\x00-\xff"
 _LARGE = frozenset(f"\\{letter}" for letter in "dDsSwW")
 _PLANE = 1 << 16
 _KEPT_SETS = 64
-"""The largest set, ``\\w``, takes 100 kB."""
+"""Maximum number of cached sets of characters; the largest set, ``\\w``, takes 100 kB."""
 
 
 def run_linearly(schema: XMLSchema) -> float:
     """Replace the patterns of a schema collection with linear patterns.
 
-    Return the maximum number of steps that the most expensive type takes for a character: 0 without
-    patterns, infinite if a pattern is left to ``re``. A pattern is left to ``re`` if it has a count
+    Return the number of steps per character of the most expensive type: 0 without patterns,
+    infinite if a pattern is left to ``re``. A pattern is left to ``re`` if it has a count
     above 1,000 or more than 20,000 instructions. If RE2 is not installed, all patterns are left to
     ``re``.
     """
@@ -135,8 +135,9 @@ def _tokens(expression: str) -> Iterator[tuple[str, bool]]:
 def _edges(text: str) -> tuple[int, ...]:
     """Return the codes at which a set of characters begins or ends, as ``re`` matches the set.
 
-    A range can begin or end only at a character of the set's text; a class such as ``\\w`` can do
-    so anywhere. An edge that is found twice is dropped, because one range there continues another.
+    A range can begin or end only at a character of the set's text, but a class such as ``\\w`` may
+    have edges anywhere. An edge that is found twice is dropped, because one range there continues
+    another.
     """
     if text in _LARGE:
         return tuple(_scan(text))

@@ -29,11 +29,11 @@ MOST_ENDED = 10_000
 """Maximum number of a database's ended requests in a partition, because applications choose the
 names of services."""
 OPEN_BYTES = 64 << 20
-"""Maximum size in bytes of a database's open requests in a partition. While there are more, no
-request begins. A message without a route then waits until the configuration service has answered.
-"""
+"""Maximum size in bytes of a database's open requests in a partition. While they are that large, no
+new request begins, and a message without a route waits until the configuration service has
+answered."""
 REQUEST_BYTES = 4_096
-"""The counted overhead of an open request, which is also a dialog, besides its service's name."""
+"""Bytes counted for an open request, which is also a dialog, in addition to its service's name."""
 MOST_IDS = 10_000
 """Maximum number of ids that the requests of a transaction may try, so that it ends in time.
 
@@ -143,10 +143,10 @@ def _size(service: str) -> int:
 class Configuration:
     """The requests of one database: committed requests, and those changed by the transaction.
 
-    ``ids`` yields unpredictable ids: if another conversation occupied a
-    request's id at the configuration service, the request would remain open and unanswered.
-    ``fits`` returns whether a conversation id belongs to the partition that stores these requests
-    (see :func:`~streams.protocol.request_owner`).
+    ``ids`` yields unpredictable ids, because a request would remain open and unanswered if another
+    conversation already had its id at the configuration service. ``fits`` returns whether a
+    conversation id belongs to the partition that stores these requests (see
+    :func:`~streams.protocol.request_owner`).
     """
 
     ids: Iterator[uuid.UUID]

@@ -22,7 +22,7 @@ _DRAWER = 18
 STALE = 2
 """Heap entries per key beyond which rebuilding the heap costs less than keeping them."""
 AT_ONCE = 1_000
-"""Maximum number of keys per transaction, so that its size does not grow with the dialogs."""
+"""Maximum number of keys per transaction, regardless of how many dialogs are due."""
 
 
 class Timers(Generic[K]):

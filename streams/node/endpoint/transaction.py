@@ -233,7 +233,7 @@ class Transaction(Overlay):
     def close(self) -> None:
         """Finish the transaction: turn every effect into records.
 
-        A dialog whose window had room has already transmitted, and does not take a turn.
+        A dialog whose window had room has already transmitted its messages, and takes no turn.
         """
         take_turns(self)
         self.forgotten_sources = self.endpoint.sources_to_forget(self.seen)

@@ -190,7 +190,7 @@ def _take(tx: Overlay, key: DialogKey) -> Machine:
 
 
 def _reach(positions: list[int], free: int) -> int:
-    """Return the limit for reading a flow's bodies at these positions of ``cmd``.
+    """Return the last of these positions of ``cmd`` up to which a flow's bodies are read.
 
     The messages of one dialog may be far apart, and those of many dialogs are spread over the whole
     log: without a limit, each transaction would read all of it.

@@ -30,14 +30,14 @@ _OWN = int(Flag.END | Flag.ERROR)
 _LISTS = re.compile(r"[:<]list\b|NMTOKENS|IDREFS|ENTITIES")
 _MOST_VERDICTS = 1_024
 _verdicts: dict[tuple[str, bytes], bool] = {}
-"""Results by the text of a schema and the hash of a body. Each takes 200 bytes without the text."""
+"""Results, with the schema's text and the body's hash as key; 200 bytes each without the text."""
 _MOST_TEXT = 2 << 20
 """Characters of the schemas that are kept compiled; each takes up to 70 bytes when compiled."""
 _schemas: dict[str, _Compiled | None] = {}
 _CHECKED_BYTES = 65_536
 """Bytes of checked bodies after which a transaction no longer continues any run of messages.
 
-Checking these bytes takes up to about a second; with a complex schema, four times as long.
+Checking these bytes takes up to about one second, or four seconds with a complex schema.
 """
 _PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] is quadratic in repeated "<?xml"
 
@@ -73,7 +73,7 @@ def judge(
 
 
 class AnyBody(dict[tuple[str, str, str, bool], bool]):
-    """Cache whether every body is valid, by (database, contract, type, sent by the initiator).
+    """Cache whether a (database, contract, type, sent by the initiator) accepts any body.
 
     Bodies of nearly all types need no check. Each transaction has its own cache, because the
     entries depend on the version of the catalog. ``checked`` is the number of bytes that needed a

@@ -31,8 +31,8 @@ _ANY = uuid.UUID(int=0)
 class Forwarder:
     """The routing decisions of one instance.
 
-    ``reachable`` is the presence predicate; ``roles`` knows the principals of mirrored routes;
-    without it, no principal is known. ``now`` is in epoch milliseconds everywhere.
+    ``reachable`` is the presence predicate. ``roles`` returns the principals of mirrored routes;
+    without it, all principals are unknown. ``now`` is in epoch milliseconds everywhere.
     """
 
     def __init__(
@@ -97,8 +97,8 @@ class Forwarder:
 
         If the route has several addresses, only first copies share it.
 
-        :meth:`handle` would have the same outcome for each of these copies; like it, this method
-        raises MalformedError.
+        :meth:`handle` would have the same outcome for each of these copies. Raises MalformedError
+        like :meth:`handle`.
         """
         cached = self._plan(record, now)
         if cached.only is None:
@@ -169,10 +169,10 @@ class Forwarder:
         return report_drop(record, number, self._here, self._codec, hop, now, routes)
 
     def hold_key(self, record: Record) -> tuple[object, ...]:
-        """Return the key that identifies identical buffered copies (U-36); raise MalformedError.
+        """Return the key that identifies identical buffered copies (U-36).
 
         Copies from another cluster have separate keys, because that cluster may know any dialog's
-        id.
+        id. Raises MalformedError if the record's envelope is invalid.
         """
         self._codec.conversation(record.key)  # raise MalformedError now, not on release
         if record.message is None:

@@ -1,4 +1,4 @@
-"""The input of a forwarder and its outcome, as values."""
+"""The input of a forwarder, and its outcome."""
 
 from __future__ import annotations
 

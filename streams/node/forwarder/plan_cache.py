@@ -2,8 +2,8 @@
 
 The cache key is (source, raw bytes of ``sb-route``), so only new routes are decoded. The source is
 the origin, or the other cluster that wrote the record. Another cluster's records must name an
-allowed sender, and no name may be longer than any name of its kind (1.2). Both are checked once per
-plan.
+allowed sender, and no name may exceed the maximum length of its kind (1.2). Both are checked once
+per plan.
 """
 
 from __future__ import annotations
@@ -126,9 +126,9 @@ class PlanCache:
             self._size -= self.plans.pop(next(iter(self.plans))).size
 
     def prepared_for(self, cached: CachedPlan, record: Record) -> Prepared:
-        """Return the decision for a record's conversation, if the decisions of dialogs differ.
+        """Return the decision for a record's conversation, for a plan without ``only``.
 
-        A new decision is counted if its plan is cached.
+        The size of a new decision is counted if its plan is cached.
         """
         decision = cached.plan.decision(self._codec.conversation(record.key))
         prepared = cached.prepared.get(decision)

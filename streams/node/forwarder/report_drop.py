@@ -39,7 +39,7 @@ _UNDELIVERABLE = {
 }
 _OFF = Number.TARGET_BROKER_UNAVAILABLE, Number.BROKER_DISABLED
 _DETAIL = {_OFF[0]: f"{text_of(_OFF[0])}: {text_of(_OFF[1])} ({_OFF[1]:d})"}
-"""Text added to an error, because a disabled broker is the only reason here (reference 2.2)."""
+"""Text for an error whose only possible reason here is a disabled broker (reference 2.2)."""
 
 
 def report_drop(

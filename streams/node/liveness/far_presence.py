@@ -43,7 +43,7 @@ class FarPresence:
             self._periods[instance] = period
 
     def reachable(self, instance: str, at: float) -> bool:
-        """Return whether an instance is reachable; true if unknown."""
+        """Return whether an instance is reachable; true while this cannot be judged."""
         if self._own_at is None or at - self._own_at >= SILENCE * self._own_period:
             return True
         silent = self._clock - max(self._awake, self._changed.get(instance, 0.0))

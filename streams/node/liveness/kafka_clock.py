@@ -18,15 +18,15 @@ from collections import deque
 from streams.times import LATEST
 
 SAMPLES = 10
-"""Number of seconds from which the clock uses the fastest record."""
+"""The clock uses the fastest record of this many seconds."""
 FRESH = 2.0
-"""Maximum seconds since the topic's end was last read for which a record counts as new."""
+"""A record counts as new if the topic was read to its end within this many seconds before."""
 STEP = 1.0
 """Seconds by which this clock must be ahead to be set back at once."""
 DIFFERENCE = 24 * 3600.0
 """Maximum seconds by which the clock of another cluster may plausibly differ from ours."""
 SLEW = 0.5
-"""The fraction by which the clock runs slower while it is ahead, but by fewer seconds."""
+"""The fraction by which the clock runs slower while it is ahead by less than :data:`STEP`."""
 
 
 class KafkaClock:

@@ -51,7 +51,7 @@ def member_name(slot: str, home: str, partitions: Mapping[str, int]) -> str:
 
 @lru_cache(16)
 def _keys(partitions: tuple[tuple[str, int], ...], slot: int) -> dict[str, str]:
-    """Return the prefix of a slot's member name, by home.
+    """Map each home to the prefix of a slot's member name there.
 
     Keys of earlier slots do not depend on later slots, because a new slot gets a key between those
     of its neighbours.

@@ -127,7 +127,7 @@ class Presence:
         )
 
     def reachable(self, instance: str, at: float, silence: float = SILENCE) -> bool:
-        """Return whether an instance is reachable; true if unknown.
+        """Return whether an instance is reachable; true while this cannot be judged.
 
         ``silence``: the maximum number of seconds without a change, at one heartbeat per second.
         """

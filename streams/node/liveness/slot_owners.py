@@ -1,4 +1,4 @@
-"""The owners of slots, as their heartbeats show.
+"""The owners of slots, as shown by their heartbeats.
 
 A slot is a worker's name across restarts, and one process at a time uses it. A starting worker
 first checks here that its slot is free. The worker must not wait longer for a killed predecessor
@@ -67,7 +67,7 @@ class _Heartbeat(NamedTuple):
     replica: str
     number: int
     appended: int
-    came: bool  # since the end of the topic was read for the first time
+    came: bool  # after the end of the topic was read for the first time
     fresh: float  # milliseconds for which the heartbeat may show a live owner
 
 

@@ -32,7 +32,7 @@ def claims_of(catalog: CatalogView | None, instance: str) -> tuple[Claim, ...]:
 
 
 def by_broker(claims: Iterable[Claim]) -> Mapping[str, Claim]:
-    """Return the first claim for each broker id, by :func:`broker_key`, as :func:`answer_in` needs.
+    """Map each broker id (:func:`broker_key`) to its first claim, for :func:`answer_in`.
 
     There may be thousands of claims and questions.
     """
@@ -45,7 +45,7 @@ def by_broker(claims: Iterable[Claim]) -> Mapping[str, Claim]:
 def answer_in(
     claims: Mapping[str, Claim], catalog: CatalogView, instance: str, pair: Pair
 ) -> tuple[Role, int] | None:
-    """Return the role and epoch in a partner's claims for a question, if any.
+    """Return a partner's role and epoch in a pair, according to its claims; ``None`` if unknown.
 
     If the catalog contains the mirrored database, a contradicting claim is ignored, so that a
     writer of heartbeats cannot take the role from a partner. A claim contradicts the catalog if its

@@ -151,7 +151,7 @@ class MirroredRoute:
         return self._asked_at + (self.limits.retry_after(self._rounds - 1) if self._rounds else 0)
 
     def _lose(self) -> None:
-        """Forget the principal; ask both partners at once, unless the last claim was useless."""
+        """Forget the principal; ask both partners at once if it was used since the last round."""
         self.principal = None
         if self._used:
             self._rounds = 0

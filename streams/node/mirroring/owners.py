@@ -53,7 +53,7 @@ def held_epoch(catalog: CatalogView, instance: str, pair: str) -> int | None:
 
 
 def narrowed(catalog: CatalogView, instance: str, pair: str | None) -> CatalogView:
-    """Return the catalog of an instance's worker for one pair, or without the pairs (``None``)."""
+    """Return the catalog with only the instance's databases of a pair, or (``None``) of no pair."""
     here = catalog.instances[instance]
 
     def pair_of(database: str) -> str | None:

@@ -31,7 +31,7 @@ class Peers(Protocol):
 
     @property
     def catalog(self) -> CatalogView:
-        """Return the version of the catalog."""
+        """Return the current version of the catalog."""
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
         """Return an instance's last claims, or ``None`` if there are none yet."""
@@ -121,8 +121,8 @@ class Principals:
     def _settle(self, questions: Sequence[tuple[Pair, int]], now: int) -> None:
         """Answer the open questions for which claims are known.
 
-        A copy answers only the questions to its own pair, because there may be thousands of other
-        questions.
+        For a copy, only the ``questions`` about its own pair are answered, because there may be
+        thousands of others.
         """
         for _ in range(_ROUNDS):
             for pair, partner in questions:

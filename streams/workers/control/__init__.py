@@ -1,8 +1,8 @@
 """The parts that the workers of a process share: the catalog, heartbeats, and Kafka's time.
 
-``control`` is the only thread that reads ``catalog`` and ``presence`` of the process's own cluster,
-with the ``consumer``; it is a ``control_thread``. ``catalog_follower`` builds versions of the
-catalog, ``heartbeats`` tracks the names that are alive; ``catch_up`` waits until a topic is read to
+``control``, a ``control_thread``, is the only thread that reads ``catalog`` and ``presence`` of the
+process's own cluster, with the ``consumer``. ``catalog_follower`` builds versions of the catalog;
+``heartbeats`` tracks the names that are alive; ``catch_up`` waits until a topic is read to
 its end. Heartbeats are due according to ``heartbeat_schedule`` and written by ``heartbeat_writer``.
 ``remote_clusters`` manages the other clusters; a ``remote_watch`` reads the heartbeats of each;
 ``remote_clients`` creates the clients.

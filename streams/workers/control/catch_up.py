@@ -22,7 +22,7 @@ from streams.workers.control.control_thread import END_WITHIN
 log = logging.getLogger("hopline.control")
 
 SOON = 0.5
-"""Seconds that a record may let a worker wait for the end of a topic.
+"""Maximum seconds for which a worker waits for the end of a topic because of a record.
 
 A longer wait would look like a suspension, after which a pair's worker confirms its role.
 """
@@ -63,7 +63,7 @@ class CatchUp:
             self._moved.notify_all()
 
     def wait(self, since: float) -> None:
-        """Return when the topic has been read to its end as of some moment after ``since``.
+        """Wait until the topic has been read to its end as of some moment after ``since``.
 
         ``since`` is monotonic time. Raises SurroundingsError on a timeout or if reading has ended.
         """
@@ -119,7 +119,7 @@ class CatchUp:
             )
 
     def close(self) -> bool:
-        """Close the client that requested the end; return whether it has closed in time."""
+        """Close the client that queries the topic's end; return whether it has closed in time."""
         try:
             if self._consumer is not None:
                 in_time(self._consumer.close, END_WITHIN)

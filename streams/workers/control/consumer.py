@@ -35,7 +35,7 @@ _RECENT = 10.0
 A process whose heartbeats are all older than that is silent.
 """
 _CHECK = 0.2
-"""Seconds between two checks of a pausing client for unconsumed records, in heartbeat periods."""
+"""Heartbeat periods between two checks of a pausing client for unconsumed records."""
 
 
 class ControlConsumer:

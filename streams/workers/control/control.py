@@ -129,7 +129,7 @@ class Control:
         return self._catalog.has(key)
 
     def catch_up(self, since: float) -> None:
-        """Return when the catalog has been read to its end as of some moment after ``since``.
+        """Wait until the catalog has been read to its end as of some moment after ``since``.
 
         ``since`` is monotonic time. A schema or object that is unknown after this call was not
         announced before the record in question was written.
@@ -137,7 +137,7 @@ class Control:
         self._catalog_end.wait(since)
 
     def try_catch_up(self, since: float) -> bool:
-        """Return whether the catalog was caught up with in a moment, because a record needs it."""
+        """Wait briefly like :meth:`catch_up`, for a record; return whether the end was reached."""
         return self._catalog_end.try_wait(since)
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
@@ -164,7 +164,7 @@ class Control:
         self._woken.set()
 
     def catch_up_presence(self, since: float) -> None:
-        """Return when ``presence`` has been read to its end as of some moment after ``since``.
+        """Wait until ``presence`` has been read to its end as of some moment after ``since``.
 
         ``since`` is monotonic time. Raises SurroundingsError if the end is not reached in time.
         """
@@ -179,7 +179,7 @@ class Control:
         return self._clock.now(time.monotonic())
 
     def confirm_time(self) -> None:
-        """Return when Kafka's time is known from a heartbeat that was written after this call.
+        """Wait until Kafka's time is known from a heartbeat that was written after this call.
 
         Before that, the time may omit a suspension, during which the machine's monotonic clock
         stops. Raises SurroundingsError if Kafka does not respond.

@@ -108,7 +108,7 @@ class HeartbeatWriter:
         self.producer.poll(0)
 
     def demand_acknowledged(self, since: float, within: float, stop: threading.Event) -> None:
-        """Return when a heartbeat that was written after ``since`` is acknowledged.
+        """Wait until a heartbeat that was written after ``since`` is acknowledged.
 
         Only for threads other than the writing thread. Raises SurroundingsError after ``within``
         seconds.

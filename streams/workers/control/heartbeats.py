@@ -27,7 +27,7 @@ from streams.workers.record_errors import Skips
 log = logging.getLogger("hopline.control")
 
 _PAUSE_PER_RATE, _LONGEST = 0.01, 0.4
-"""Seconds between fetches, for each heartbeat per second, and their maximum in periods.
+"""Seconds between fetches per (heartbeat per second), and the maximum in heartbeat periods.
 
 If heartbeats are due every five seconds instead of every second, and silence is assumed after 25
 seconds instead of five, heartbeats may be read with five times the delay.
@@ -57,7 +57,7 @@ The client's message would also keep its headers in memory; a class would take t
 
 
 class Heartbeats:
-    """The heartbeats that a process with this ``replica`` reads; ``own`` is a name that it uses."""
+    """The heartbeats that a process reads; ``own`` and ``replica`` identify its own heartbeats."""
 
     def __init__(self, own: str, replica: str, clock: KafkaClock) -> None:
         self._presence = Presence(own, time.monotonic(), self._keeps)
@@ -154,11 +154,11 @@ class Heartbeats:
         return self._is_kept(name.encode())
 
     def _is_kept(self, key: bytes) -> bool:
-        """Return whether a process may need the claims of a name, which are always kept."""
+        """Return whether a name is always kept, because the process may need its claims."""
         return key in self._followed or key in self._instances
 
     def time(self, newest: Message, now: float) -> None:
-        """Update Kafka's clock from the last record."""
+        """Update Kafka's clock from the newest record."""
         self._clock.seen(appended(newest), now)
         self._slot_owners.time(appended(newest))
 

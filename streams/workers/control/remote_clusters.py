@@ -128,7 +128,7 @@ class RemoteClusters:
         return None if watch is None else watch.announced.get(neighbour)
 
     def admitted(self, neighbour: str) -> str | None:
-        """Return the name under which a neighbour reads a topic of this cluster, if it does.
+        """Return this cluster's name if a neighbour reads the topic for this cluster.
 
         An older version reads only ``txq``, and so does a neighbour whose catalog has no route from
         here.

@@ -52,8 +52,9 @@ class RemoteWatch:
 
     All other heartbeats are dropped, because any client there can use any number of names.
     ``failure``: why nothing is read at present, as a sentence; empty if no error has occurred since
-    the last record. Neighbours then count as silent, and their messages are buffered. ``home``: the
-    clock of the local cluster; times that differ from it by more than a day are not used.
+    the last record. While nothing is read, neighbours count as silent, and their messages are
+    buffered. ``home``: the clock of the local cluster; times that differ from it by more than a day
+    are not used.
     """
 
     def __init__(

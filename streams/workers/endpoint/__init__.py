@@ -8,7 +8,7 @@ On a message's path, ``loop`` reads the message, and ``commit_work`` commits the
 in one or several transactions. ``apply_work`` applies the work of one partition, record by record;
 ``inputs`` decodes a record and lets ``node`` apply it; ``bodies`` rereads bodies for retries;
 ``held_back`` holds statements that cannot be decoded yet. ``transactions`` lets ``output`` write
-the results and commits; ``rounds`` divides them so that Kafka's client need not queue them.
+the results and commits; ``rounds`` divides the records so that Kafka's client need not queue them.
 ``move_bodies`` copies the bodies that keep a log from being trimmed. ``tuning`` defines the limits;
 ``allowance`` adapts the size of a transaction to its duration. ``worker`` starts and stops the
 loop.

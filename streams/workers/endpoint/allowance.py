@@ -20,8 +20,8 @@ LIVELY = 10
 SMALL = 1_000
 """Number of records below which many new dialogs do not further reduce the limit."""
 LEAST = 16
-"""However long transactions take, each may have at least this fraction of the maximum. If smaller
-transactions are still slow, the cause is not their size, and smaller transactions take more time
+"""However long transactions take, each may have at least 1/LEAST of the maximum. If transactions
+of that size are still slow, the cause is not their size, and smaller transactions take more time
 per record."""
 
 

@@ -90,11 +90,11 @@ class Bodies:
 
 
 def command_of(message: Message, headers: Headers) -> Command:
-    """Decode a record of ``cmd``; raises MalformedError."""
+    """Decode a record of ``cmd``; raises MalformedError if it is invalid."""
     return read_command(message.key(), message.value(), headers, message.timestamp()[1])
 
 
 def frame_of(message: Message, headers: Headers) -> Frame:
-    """Decode a record of ``in``; raises MalformedError."""
+    """Decode a record of ``in``; raises MalformedError if it is invalid."""
     # For a record written while `in` had CreateTime, this is the enqueue time, which is never late.
     return read_message(message.key(), message.value(), headers, message.timestamp()[1])

@@ -163,8 +163,7 @@ class WorkCommitter:
 
         If the bodies are too large for one transaction, the allowance is halved until they fit;
         work that was already bisected is bisected further instead. A single item is read regardless
-        of its size, because a dialog's window limits the size, and a smaller part would never
-        succeed.
+        of its size, because a dialog's window limits the size, and the item cannot be divided.
         """
         bodies = owned.bodies
         while True:

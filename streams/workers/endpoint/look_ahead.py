@@ -80,7 +80,7 @@ class LookAhead:
             self._consumer.assign([TopicPartition(self._topic, self._partition, end)])
 
     def take(self, most: int) -> list[Message]:
-        """Return available records, at most half of a transaction of ``most``."""
+        """Return available records: at most half of ``most``, the size of a transaction."""
         if self._consumer is None:
             return []
         if len(self._applied) >= MOST_APPLIED:
@@ -101,9 +101,9 @@ class LookAhead:
     def is_wanted(self, tx: Transaction, early: Early, offset: int, frame: Frame) -> bool:
         """Return whether a record is to be applied early: the next message of a new dialog.
 
-        Before a repeated first message, an earlier copy may be in the backlog. An acknowledgement
-        of the repetition would state that this copy is lost, and all messages that were sent with
-        it: the sender would send them again.
+        A repeated first message is not applied early, because an earlier copy may be in the
+        backlog. From an acknowledgement of the repetition, the sender would conclude that this copy
+        and all messages sent with it are lost, and would send them again.
         """
         if offset in self._applied or not frame.header.sequenced:
             return False
@@ -126,7 +126,7 @@ class LookAhead:
             self._streams |= early.streams
 
     def give_up(self) -> None:
-        """Read no further records ahead of this backlog, because one of them may have failed."""
+        """Stop reading ahead of this backlog, because an early record may have failed."""
         self._given_up = True
         self.close()
 

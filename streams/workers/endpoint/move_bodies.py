@@ -21,7 +21,7 @@ def move_bodies(
     member: Any,
     now: int,
 ) -> bool:
-    """Move bodies worth moving in a separate transaction; return ``False`` if it was aborted.
+    """Move bodies, if worthwhile, in a separate transaction; return ``False`` if it was aborted.
 
     ``young``: the offset in each input from which records are too recent to trim, if known.
     Bodies are copied, and their new offsets are written to the state; readers skip the copies.

@@ -129,7 +129,7 @@ class Output:
             conversation = event.get("conversation")
             about = conversation.encode() if conversation else None
             self._write(self._topics.event, about, encode_event(event))
-        for command in tx.notices.said:  # the database's own messages, also read again
+        for command in tx.notices.said:  # the database's own, to be read like any other
             key, value, headers = command_record(command)
             self._write(self._cmd, key, value, headers, partition)
         self._write_state(tx, partition, positions)

@@ -46,7 +46,7 @@ from streams.workers.pulse import beat
 
 _AT_ONCE = 1_000
 _GATHERED, _GATHERED_BYTES = 50_000, 16 << 20
-"""Limits, in records and bytes, to gather before applying: only a key's last record matters."""
+"""Maximum records and bytes to gather before applying, because only a key's last record matters."""
 MISSED = "%s: deletions may have been missed, so the state is read again from its start"
 _CONFIRMATIONS, _CONFIRM_EVERY, _ANSWER = 8, 60.0, 1.0
 """The least number of confirmations during a safe absence, the longest time between two of them,

@@ -46,9 +46,9 @@ class Standby:
         self.is_ready = False
 
     def wait(self, assignment: Assignment, topic: str, stop: threading.Event) -> bool:
-        """Return ``True`` when the slot is taken over, with the state in ``assignment.warm``.
+        """Wait until the slot is free; then return ``True``, with the state in ``assignment.warm``.
 
-        Returns ``False`` if the standby was stopped before then.
+        Returns ``False`` if the standby is stopped before the slot is free.
         """
         warm = assignment.warm
         for number in partitions_of(assignment.cluster, topic):
@@ -77,7 +77,7 @@ class Standby:
         ready.info("%s endpoint: %s slot %s", self._slot.instance, does, self._slot.name)
 
     def _confirm(self, assignment: Assignment) -> None:
-        """Confirm one partition's state, or read it again; one query may take a second."""
+        """Confirm or reread the state of only one partition, because a query may take a second."""
         warm = assignment.warm
         number = min(warm, key=lambda each: warm[each].confirm_at)
         if not warm[number].confirm():

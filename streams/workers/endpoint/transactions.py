@@ -2,7 +2,7 @@
 
 A transaction always contains the next offsets of ``cmd``, ``in`` and ``ack``, because only these
 offsets fence a predecessor that was declared dead but is alive. A commit that timed out is
-repeated, and never treated as an abort. A client that does not return before the commit is
+repeated, and never treated as an abort. If a call before the commit does not return, the client is
 replaced; the new client has the same name and aborts the open transaction.
 """
 
@@ -145,8 +145,8 @@ class Transactions:
     def _abort_or_begin_anew(self) -> None:
         """Abort; replace a client that accepts no further records because the abort came too early.
 
-        The coordinator may not know the transaction yet (librdkafka issue 4849). A fenced client
-        gets a FencedError instead.
+        The coordinator may not know the transaction yet (librdkafka issue 4849). For a
+        fenced client, :meth:`_guard` raises FencedError instead.
         """
         try:
             self._producer.abort_transaction(15)

@@ -18,7 +18,7 @@ def admission(now: Callable[[], int]) -> Callable[[Message], Headers]:
     The function limits hops and time to live to those of a frame from this cluster; otherwise the
     other cluster could decide how long its copies are buffered. It also changes the headers of the
     Kafka message, because a buffered message is read again. ``now`` returns epoch milliseconds. The
-    function raises MalformedError.
+    function raises MalformedError for an invalid ``sb-hop``.
     """
 
     def admitted(message: Message) -> Headers:

@@ -33,7 +33,7 @@ class Known:
 
     All frames that an endpoint sends in one transaction share one ``sb-hop``, so most lookups
     succeed. If the next hop is in another cluster, ``remote(message, headers, timestamp)`` writes
-    the copy. ``drops`` contains the report of the copies that are dropped with an ``sb-hop``.
+    the copy. ``drops`` maps an ``sb-hop`` to the report of the copies that are dropped with it.
     """
 
     lane: Lane
@@ -140,7 +140,7 @@ class FastPath:
     def note_drop(self, source: Input, record: Record, outcome: Outcome) -> None:
         """Note how a message was dropped; others with its ``sb-hop`` are then dropped alike.
 
-        A message from inside is not, because its sender gets a status for each copy.
+        Messages from inside are excluded, because their sender gets a status for each copy.
         """
         known, event = source.lanes.get(record.route), outcome.event
         if known is None or event is None or record.is_ack or source.origin is Origin.INSIDE:

@@ -48,7 +48,7 @@ def source_of(message: Message) -> tuple[str, int, int]:
 
 
 def short(key: bytes | str | None) -> bytes | None:
-    """Return a key for an event about a record; an invalid key may be as large as a record."""
+    """Return a record's key for an event; ``None`` for an invalid key, which may be very large."""
     return key if isinstance(key, bytes) and len(key) <= _LONGEST_KEY else None
 
 
@@ -77,7 +77,7 @@ class LocalProducer:
         self._causes = Causes()
 
     def report(self, topic: str, partition: int, offset: int | None = None) -> Report:
-        """Return the delivery callback for an input record, or without ``offset`` for an input."""
+        """Return the delivery callback for an input record, or (without offset) its partition."""
         return partial(self._reported, (topic, partition, offset))
 
     def copy(
@@ -136,7 +136,7 @@ class LocalProducer:
     def emit(
         self, source: Source, key: bytes | None, event: Event, value: bytes | None = None
     ) -> None:
-        """Write an event; ``value`` if it was encoded as one of several similar events."""
+        """Write an event; ``value``: its bytes, if it was encoded with other similar events."""
         self._event_counts.one(event)
         self.produce(source, self._events, key, value or encode_event(event))
 

@@ -58,7 +58,7 @@ class Lasting:
 
 
 class Processor:
-    """The records of one forwarder on their path through its instance.
+    """Process the records of one forwarder.
 
     ``out`` has messages sent from this instance; any other topic has messages from outside. Each
     other cluster writes to its own topic (``ingress``), which identifies the cluster.
@@ -129,7 +129,7 @@ class Processor:
         return True
 
     def inputs(self) -> list[str]:
-        """Return the topics to read by the catalog, which may add and remove other clusters."""
+        """Return the topics to read; the catalog may add and remove those of other clusters."""
         if self._txq is None:
             return [self._out]
         return [self._out, self._txq, *self._topics.ingress(self.catalog)]

@@ -36,7 +36,7 @@ _GIVEN_UP = KafkaError(KafkaError._PURGE_INFLIGHT)
 
 
 class RemoteProducer(Generic[Item]):
-    """One producer; ``limit`` is MESSAGE_FORWARD_SIZE, for the copies in flight (``size``)."""
+    """The producer for one cluster; at most ``limit`` (MESSAGE_FORWARD_SIZE) bytes in flight."""
 
     def __init__(
         self, cluster: Cluster, limit: int, clock: Callable[[], float] = time.monotonic
@@ -133,7 +133,7 @@ class RemoteProducer(Generic[Item]):
         self._leaving = threading.Thread(target=leaving.clear, name="leaving", daemon=True)
         try:
             self._leaving.start()
-        except RuntimeError:  # the process has no more threads, and the client frees some
+        except RuntimeError:  # no thread is left; destroying the client frees some
             leaving.clear()
 
     def _client(self) -> Producer | None:

@@ -47,7 +47,7 @@ class RemoteProducers:
             producer.limit = size
 
     def take(self, copy: RemoteCopy, headers: Headers, timestamp: int) -> bool:
-        """Produce a copy with times by the remote clock; return whether this was possible."""
+        """Produce a copy, with times by the remote clock; return whether this was possible."""
         producer, known = self._to(copy.instance), self._remote.announced(copy.instance)
         if producer is None or known is None:
             return False

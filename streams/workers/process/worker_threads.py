@@ -30,8 +30,9 @@ _LOOK = 0.5
 class WorkerThreads:
     """The threads of a process, until ``stop`` is set; ``failure`` is the first error.
 
-    A thread without progress for ``hung_after`` seconds has failed. Threads that do not end in time
-    after the request are ``left_behind``: ``leave_within`` seconds for workers.
+    A thread without progress for ``hung_after`` seconds has failed. Workers that do not end within
+    ``leave_within`` seconds of the stop request are ``left_behind``, and so are other threads that
+    do not end in time.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class WorkerThreads:
         return thread
 
     def wait(self, control: Control) -> None:
-        """Return when all workers have ended or are abandoned."""
+        """Wait until all workers have ended or are abandoned."""
         threads, asked_at = self._workers, 0.0
         pulses = Pulses(lambda: [*threads, *self._helpers, *control.threads()], self._hung_after)
         memory = FreeMemory(time.monotonic())
