@@ -40,13 +40,13 @@ def _accept(header: Header, body: bytes) -> RefusalNumbers | None:
 class Machine:
     """Apply events to one dialog.
 
-    ``read_frame`` returns the message at a position in ``in``; ``left_out`` is the local
-    forwarder's position in ``out``, which delays retries; ``broker_key`` returns the comparable
-    form of broker ids (U-02); ``judge`` returns why a complete message may not be delivered;
-    ``queue_on`` returns whether the service's queue accepts messages, ``at_once`` whether a message
-    is transmitted when it is accepted, ``heeded`` whether the catalog's changes to the dialog's
-    database were applied, and ``rests`` whether further buffered messages are left for the next
-    transaction. ``applied_until`` is the time up to which everything appended to ``in`` was
+    ``read_frame`` returns the message at a position in ``in``. ``left_out`` is the local
+    forwarder's position in ``out``, which delays retries. ``broker_key`` returns the comparable
+    form of broker ids (U-02). ``judge`` returns why a complete message may not be delivered.
+    ``rests`` returns whether further buffered messages are left for the next transaction.
+    ``queue_on``: whether the service's queue accepts messages. ``at_once``: whether a message is
+    transmitted when it is accepted. ``heeded``: whether the catalog's changes to the dialog's
+    database were applied. ``applied_until``: the time up to which all appends to ``in`` were
     applied.
     """
 

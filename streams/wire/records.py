@@ -1,7 +1,7 @@
 """Convert whole Kafka records (key, value and headers) of every topic to values and back.
 
 The headers of a frame have a fixed order (``sb-route``, ``sb-message``, ``sb-hop``, then headers
-that only some topics have), so that a forwarder finds the headers by position; other readers look
+that only some topics have), so that a forwarder finds the headers by position. Other readers look
 up headers by name. Missing or malformed headers raise MalformedError.
 """
 

@@ -1,6 +1,6 @@
 """The Kafka workers: forwarder and endpoint, and the process that runs them.
 
-On a message's path: ``endpoint`` reads it from ``cmd``, accepts it and writes it to ``out``;
+On a message's path, ``endpoint`` reads the message from ``cmd`` and writes it to ``out``;
 ``forwarder`` forwards it at each hop; the ``endpoint`` of the other side delivers it to a queue.
 ``endpoint`` and ``forwarder`` are packages, and neither imports the other.
 

@@ -1,9 +1,9 @@
 """The trim point of an endpoint worker's inputs: the lowest position that its state needs.
 
-Bodies are not stored twice (docs/kafka_mapping.md, rule 5): a dialog's state contains the positions
-in ``cmd`` of accepted, unacknowledged messages, and the positions in ``in`` of messages that are
-out of order, incomplete, or for a queue that is off. Records below the lowest of these positions,
-and below the read position, are never read again.
+Bodies are not stored twice (docs/kafka_mapping.md, rule 5); a dialog's state contains only their
+positions. In ``cmd``, these are the accepted, unacknowledged messages; in ``in``, the messages that
+are out of order, incomplete, or for a queue that is off. Records below the lowest of these
+positions, and below the read position, are never read again.
 
 The trim point is computed from committed state, never from an open transaction, because the records
 that a transaction releases are needed again if it is aborted. The lowest needed position only

@@ -1,7 +1,7 @@
 """Reachable next hops: the only predicate that failover, 9753 and 11290 depend on.
 
-A durable topic never rejects a record, so "unreachable" is defined by heartbeats: a forwarder
-writes its ``presence`` once a second, and an instance is unreachable when its presence has not
+A durable topic never rejects a record, so "unreachable" is defined by heartbeats. A forwarder
+writes its ``presence`` once a second. An instance is unreachable when its presence has not
 changed for five seconds by the *reader's* own clock. That clock advances only when the reader sees
 its own presence advance, because the records of other names are interleaved with its own in the
 topic. The clock advances by little more than a second at a time, however long the reader was
