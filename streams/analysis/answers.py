@@ -33,7 +33,7 @@ def decision_json(
 
 
 def decided(step: Step) -> str:
-    """Return the names of a step's routes, or only of the route with the step's address."""
+    """Return the name of a step's route, or of all its routes if the address matches none."""
     routes, addresses = step.decision.routes, step.decision.addresses
     if step.address in addresses and len(routes) == len(addresses):
         return routes[addresses.index(step.address)]

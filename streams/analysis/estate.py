@@ -42,7 +42,7 @@ class Estate:
 
     @property
     def instances(self) -> Mapping[str, routing.Instance]:
-        """Return the instances as routing sees them, by name."""
+        """Return the instances, compiled for :mod:`streams.routing`, by name."""
         return self._common.instances
 
     @property

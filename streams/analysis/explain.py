@@ -20,7 +20,7 @@ _BAD = frozenset({Verdict.DELAY, Verdict.DROP})
 class Question:
     """The question of where a message goes next.
 
-    ``database`` is the message's home if it was sent from here.
+    ``database`` is the sender's database if the message was sent from ``instance``.
     """
 
     instance: Instance

@@ -64,7 +64,7 @@ def finding(
 
 
 def day(moment: float) -> str:
-    """Return an instant (epoch seconds) to the minute, in UTC; distant instants are not exact."""
+    """Return an instant (epoch seconds) to the minute, in UTC; a phrase if it is out of range."""
     try:
         return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, OSError, ValueError):

@@ -62,7 +62,7 @@ def find_within(topology: Topology, text: str) -> tuple[Instance, Database | Non
 
 
 def find_sender(topology: Topology, text: str, to: str) -> Place:
-    """Parse ``INSTANCE/DATABASE[/SERVICE]``; the default is the only possible service."""
+    """Parse ``INSTANCE/DATABASE[/SERVICE]``; SERVICE is optional if only one is possible."""
     name, rest = _instance_of(topology, text)
     instance = find_instance(topology, name)
     if rest is None:

@@ -98,7 +98,7 @@ class Questions:
         return diagnose(load_snapshot(Path(snapshot)), self.now, self.topology)
 
     def without(self, *names: str) -> Questions:
-        """Return the same questions about the topology without the named objects."""
+        """Return the object that answers questions about the topology without the named objects."""
         from streams.analysis.diff import remove
 
         return Questions(reduce(remove, names, self.topology), self.now)

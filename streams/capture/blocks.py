@@ -110,7 +110,7 @@ class Blocks:
         raise DamageError(at, "an unterminated number")
 
     def _records(self, block: Block) -> list[dict[str, Any]]:
-        """Decode a block: its records, between their number and a zero, are an Avro array."""
+        """Decode a block; its number of records, its bytes and a zero form an Avro array."""
         try:
             data = inflate(self._codec, block.data)
             if not block.records:

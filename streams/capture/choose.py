@@ -68,7 +68,8 @@ def choose(
 ) -> Iterator[Seen]:
     """Yield the selected records, in order; ``also`` is an additional condition.
 
-    For whole dialogs, ``read`` is called twice, and ids are kept in a temporary database.
+    For services and whole dialogs, ``read`` is called several times, and ids are kept in a
+    temporary database.
     """
 
     def meant(record: Record, seen: Look) -> bool:
@@ -109,7 +110,7 @@ class _Dialogs:
         self._database.close()
 
     def keep(self, name: str, looks: Iterable[Look]) -> None:
-        """Store the ids of these records under a name."""
+        """Store the conversation ids of these records under a name."""
         self._database.execute(f"CREATE TABLE {name} (id TEXT PRIMARY KEY) WITHOUT ROWID")
         ids: set[str] = set()
         for seen in looks:

@@ -163,7 +163,7 @@ class Editor:
 
 
 def _as_read(headers: tuple[Header, ...]) -> tuple[Header, ...]:
-    """Return headers without those of ours that no reader uses: each reader takes the last one."""
+    """Return the headers; of our own headers with one name, only the last, which readers use."""
     last = {name: at for at, (name, _) in enumerate(headers)}
     return tuple(
         header

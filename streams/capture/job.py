@@ -3,7 +3,7 @@
 A job is a name and a plan: items in a reproducible order. Its position, the number of settled
 items, is an offset that is committed in one Kafka transaction with the records
 (docs/decisions/0017). So a resumed job continues after the last committed record, and nothing is
-produced twice, even if a process is killed::
+produced twice, even if a process is killed after any of these steps::
 
     1. begin, produce a batch      Kafka aborts: the same batch again
     2. send the position           as after 1

@@ -98,7 +98,7 @@ def _regex(text: str) -> Callable[[bytes], Masked]:
 
 
 def _spans(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Yield the matches of a pattern in order: its groups, or whole matches without groups.
+    """Yield the spans to mask, in order: the pattern's groups, or its matches if it has no groups.
 
     Groups may be nested; a masked part is not masked again.
     """

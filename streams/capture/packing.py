@@ -80,7 +80,7 @@ def pack(batch: Batch) -> list[bytes]:
 
 
 def _high(upper: int) -> bytes:
-    """Return the bytes of a number from its 14th bit on."""
+    """Encode the bits of a number after its first two bytes; b"" if there are none or too many."""
     if not 0 < upper < 1 << 49:
         return b""
     return base128(upper)

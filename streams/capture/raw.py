@@ -26,7 +26,7 @@ from streams.prose import counted
 
 LEFT_OUT = ("catalog", "presence", "metric")
 _RECORDS, _BYTES = 5_000, 4 << 20
-"""Maximum number of records per transaction."""
+"""Maximum records of a transaction, and the bytes of keys and values at which it ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,9 +53,10 @@ class CaptureOrigin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The metadata of a file: the topics' ``prefix``, the topology's name, and epoch milliseconds.
+    """The metadata of a file; ``created`` is its creation time in epoch milliseconds.
 
-    ``schemas``: the schemas of headers and values, as Avro's canonical JSON.
+    ``prefix``: the topics' prefix. ``topology``: the topology's name. ``schemas``: the schemas of
+    headers and values, as Avro's canonical JSON.
     """
 
     kind: CaptureOrigin

@@ -18,7 +18,10 @@ from streams.wire.id_secret import secret_owner
 _MAY_HAVE_SECRETS = "reading."
 _PROGRESS_EVERY = 1.0
 _PART_AT_LEAST_EVERY = 300.0
-"""Seconds after which a followed part is completed, which makes its records safe from trimming."""
+"""Seconds after which a recording without an end completes a part.
+
+After a crash, the records of complete parts need not be read again, so trimming loses none of them.
+"""
 
 # Unbound methods, because ``map`` with them is several times as fast, and is type-checked.
 _topic: Callable[[Message], Any] = Message.topic

@@ -190,7 +190,7 @@ def go_on(manifest: Manifest, wanted: Recording, *, follow: bool) -> Recording:
 def widened(cluster: Cluster, recording: Recording, new: Mapping[str, int]) -> Recording:
     """Return a recording with more topics, each from its start.
 
-    ``topics`` contains numbers of partitions by name.
+    ``new`` contains the numbers of partitions by topic.
     """
     ids = {topic: str(found) for topic, found in topic_ids(cluster, list(new)).items()}
     begins = {topic: dict.fromkeys(range(count), 0) for topic, count in new.items()}

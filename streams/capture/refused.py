@@ -69,7 +69,7 @@ def predict_refusals(
 
 
 class _Unread:
-    """Never reads a body again, because nothing is transmitted."""
+    """The source of earlier bodies, which is never used, because nothing is transmitted."""
 
     def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
         raise AssertionError(f"commands at {positions}")

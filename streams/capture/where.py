@@ -50,7 +50,7 @@ class Condition:
 
 
 def condition_of(text: str | None) -> Callable[[Look, Record], bool]:
-    """Return a predicate on records, which is always true without a condition."""
+    """Return a predicate on records, which is always true if ``text`` is None."""
     return _always if text is None else Condition(text).holds
 
 

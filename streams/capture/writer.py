@@ -8,7 +8,7 @@ entries, all of them text::
     hopline.prefix      the topics' prefix
     hopline.topology    the topology's name
     hopline.created     epoch milliseconds
-    hopline.schemas     JSON: the Avro schemas that headers and values may be written under
+    hopline.schemas     JSON: the Avro schemas with which headers and values may be written
 
 The header is at the beginning, but the counts are known only at the end, so the writer reserves
 space and fills them in on close. A reader compares the counts with the records read, which also

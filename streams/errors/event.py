@@ -55,7 +55,7 @@ class CopyOutcome(Enum):
 
 
 def copy_outcome(event: Event) -> CopyOutcome | None:
-    """Return an event's report of a copy, or None for other events."""
+    """Return the outcome of a copy that an event reports, or None for other events."""
     kind, error = event["event"], event["error"]
     if kind == EventKind.MESSAGE_UNDELIVERABLE and error == Number.DUPLICATE:
         return CopyOutcome.REMOVED

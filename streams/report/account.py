@@ -30,10 +30,10 @@ _FAULTS = list(Fault)
 class Account:
     """The ledger of some dialogs, and the outcome of their copies.
 
-    ``refused`` contains rejected statements on several conversations, so that their other
-    conversations can be judged with this knowledge. ``overruled`` contains the statements whose
-    rejection a dialog contradicts. ``contradicted`` counts statements that were applied although
-    events report their refusal; ``example`` is one of them.
+    ``refused`` contains rejected statements on several conversations; it is needed to judge their
+    other conversations. ``overruled`` contains such statements if a dialog contradicts the
+    rejection. ``contradicted`` counts statements that were applied although events report their
+    refusal; ``example`` is one of them.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -64,7 +64,7 @@ class Account:
         self.replayed.update(other.replayed)
 
     def is_settled(self, refused: Collection[bytes], overruled: Collection[bytes]) -> bool:
-        """Return whether these arguments include all shared statements that were found."""
+        """Return whether the arguments contain all statements in ``refused`` and ``overruled``."""
         return self.refused <= {*refused} and self.overruled <= {*overruled}
 
     @property

@@ -107,7 +107,7 @@ class _Balance:
         self._order(here)
 
     def _receivers(self, sender: EndpointKey, place: str | None) -> Receivers:
-        """Return the explanations by the other side's place or all its places; computed once."""
+        """Return the receiver at ``place``; if it is None, all possible receivers. Cached."""
         other = sender.conversation, not sender.is_initiator
         towards = EndpointKey(place or "", *other)
         if towards not in self.receivers:
@@ -177,7 +177,7 @@ class _Balance:
                 self.ledger.note(Fault.UNKNOWN, _delivered(row))
 
     def count(self, sent: dict[EndpointKey, list[Accepted]]) -> None:
-        """Compare the message counts of every endpoint with its commands; count locks."""
+        """Compare each endpoint's message count with its commands; count locks by target."""
         for endpoint, side in self.sides.items():
             if endpoint.is_initiator and side.peer is not None:
                 self.ledger.locked[side.peer] += 1
@@ -191,7 +191,7 @@ class _Balance:
                 self.ledger.note(Fault.MISCOUNTED, Missing(*about, endpoint.place))
 
     def _numbers_of_end(self, endpoint: EndpointKey, issued: int) -> Sequence[int]:
-        """Return the number of sequence numbers that an END may take: 0 without another side."""
+        """Return how many numbers an END may have taken; without another side, it takes none."""
         endings, how = self.endings, self.endings.end_kinds.get(endpoint)
         if how is None:
             return (0,)
@@ -207,7 +207,7 @@ class _Balance:
 
 @dataclass(frozen=True, slots=True)
 class _Direction:
-    """One direction of a dialog: its sender's state, the messages at its target, and its place."""
+    """One direction of a dialog: the sender's state, and the target's messages and place."""
 
     side: Side | None
     here: Sequence[Delivered]

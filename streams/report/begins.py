@@ -48,10 +48,10 @@ class Begins:
         side: Side | None,
         found: Mapping[UUID, Sequence[Delivered]],
     ) -> Sequence[Accepted]:
-        """Return the messages of one side with their numbers in the dialog, even in a trimmed log.
+        """Return one side's messages with their numbers in the dialog, despite trimmed commands.
 
-        The numbers follow from the delivered messages; otherwise the state has the count, including
-        an END.
+        The numbers follow from a delivered message or, without one, from the count in the state,
+        which includes an END.
         """
         if _instance(messages[0].sender.place) not in self.commands:
             return messages
@@ -65,8 +65,8 @@ class Begins:
     ) -> bool:
         """Return whether a message, or the reason for its absence, may have been trimmed.
 
-        ``here`` are the remaining messages of its dialog in the target's queue, ``places`` its
-        possible locations. ``known``: the states of both sides exist and are sufficient.
+        ``here`` are the remaining messages of its dialog in the target's queue, ``places`` the
+        target's possible places. ``known``: the states of both sides exist and are sufficient.
         """
         if here and here[0].sequence < message.sequence:
             return not known and bool(self) and message.sequence > here[-1].sequence

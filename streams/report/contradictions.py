@@ -63,7 +63,7 @@ class Evidence:
     def _counted(
         self, sender: Sender, sends: Sequence[Sent], ends: Sequence[Ended], refused: set[bytes]
     ) -> set[bytes]:
-        """Return the refused statements that have a number, judged by state and later messages."""
+        """Return the refused statements that state and later messages show to have a number."""
         is_whole = sender[0] in self.whole
         between = list(_between(sends, refused, self.numbers, is_whole=is_whole))
         if not is_whole or sender not in self.sent:
@@ -87,7 +87,7 @@ def _first_if_all(ends: Sequence[Ended], refused: set[bytes]) -> set[bytes]:
 def _between(
     sends: Iterable[Sent], refused: set[bytes], numbers: Mapping[bytes, int], *, is_whole: bool
 ) -> Iterator[bytes]:
-    """Yield refused statements whose numbers would be missing before a delivered message."""
+    """Yield refused statements without which a number before a delivered message is missing."""
     expected = 0 if is_whole else None
     doubtful: list[bytes] = []
     for send in sends:

@@ -25,12 +25,12 @@ def job_of(dialog: uuid.UUID, parts: Iterable[Part]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DialogFilter:
-    """The dialogs of ``job`` (:data:`LIVE` for applications), or for None all dialogs."""
+    """The dialogs of ``job`` (:data:`LIVE` for applications), or all dialogs if it is None."""
 
     job: str | None = None
 
     def counts(self, job: str) -> bool:
-        """Return whether a dialog of a replay counts."""
+        """Return whether dialogs of a job, given by name or tag, are accounted for."""
         return self.job is None or job == self.job or (self.job != LIVE and job == tag_of(self.job))
 
 

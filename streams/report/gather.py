@@ -188,7 +188,7 @@ class Gatherer:
             facts.accepted.append(Accepted(by, *message, statement.read, statement.stored_at))
 
     def _sides(self, conversation: uuid.UUID, kept: Iterable[Kept]) -> Iterator[Side]:
-        """Yield the existing states; an id outside the topology may be the other side's."""
+        """Yield the existing states; find broker ids in the topology, or else in these states."""
         dialogs = [
             (EndpointKey(f"{k.home}/{k.database}", conversation, k.is_initiator), dialog)
             for k in kept

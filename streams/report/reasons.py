@@ -50,12 +50,12 @@ _OWN = (Number.CONVERSATIONS_ENDED_HERE, Number.SERVICE_DROPPED_HERE)
 
 @dataclass(frozen=True, slots=True)
 class Receivers:
-    """The explanations by the places of a dialog's other side, for all messages of a direction.
+    """What the possible receivers of one direction's messages show about missing messages.
 
     Any client can name places in events, so a message is compared only with places that have a
     state. ``deciders`` are the states up to the first removed endpoint that accepted no more
-    messages (``None``). ``received`` is the number below which a place has received all messages,
-    ``acknowledged`` the highest number that a place acknowledged without an endpoint.
+    messages; its state is ``None``. ``received`` is the number below which a place has received all
+    messages, ``acknowledged`` the highest number that a place acknowledged without an endpoint.
     """
 
     places: frozenset[str]
@@ -89,7 +89,7 @@ class Endings:
     def receivers(
         self, keys: Collection[EndpointKey], sides: Mapping[EndpointKey, Side]
     ) -> Receivers:
-        """Return the explanations by the possible endpoints of a dialog's other side."""
+        """Return the receivers among the possible endpoints of a dialog's other side."""
         known = tuple(sides[key] for key in keys if key in sides)
         return Receivers(
             frozenset(key.place for key in keys),
@@ -103,9 +103,10 @@ class Endings:
     def _deciders(
         self, keys: Iterable[EndpointKey], sides: Mapping[EndpointKey, Side]
     ) -> Iterator[Side | None]:
-        """Yield the states up to a removed endpoint whose statements show that it accepted no more.
+        """Yield the states, up to ``None`` for a removed endpoint that accepted no more messages.
 
-        If the sender's EndDialog is in its queue, all earlier messages are also in the queue.
+        An END of the endpoint shows this, unless the sender's EndDialog is in the endpoint's queue:
+        then all earlier messages are also in the queue.
         """
         for key in keys:
             if key in sides:

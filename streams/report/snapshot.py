@@ -54,7 +54,7 @@ class Snapshot:
 def take_snapshots(
     parts: Sequence[tuple[Cluster, Topology]], timeout: float = 60.0
 ) -> list[Snapshot]:
-    """Return the current ranges of clusters that share dialogs; all state topics come first.
+    """Return the current ranges of clusters that share dialogs; the ends of states are read first.
 
     Raises SurroundingsError if a transaction stays open for ``timeout`` seconds in a topic other
     than `event`.

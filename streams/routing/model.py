@@ -43,7 +43,7 @@ def _guid_key(broker: str) -> str:
 
 
 def broker_order(broker: str) -> tuple[int, bytes]:
-    """Sort broker ids: GUIDs by their bytes, then all other ids by UTF-16LE (U-18)."""
+    """Return the sort key of a broker id: GUIDs by bytes, then other ids by UTF-16LE (U-18)."""
     if _GUID.fullmatch(broker):
         return (0, uuid.UUID(broker).bytes)
     return (1, broker.encode("utf-16-le", "surrogatepass"))
@@ -138,7 +138,7 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A SQL Server process, as the routing decision sees it.
+    """A SQL Server process, as input of the routing decision.
 
     ``hosts`` contains other names and addresses of this instance, which are case-insensitive. Any
     of them with the port of ``address`` is a loop-back (U-45). ``msdb`` contains the routes for

@@ -11,7 +11,7 @@ the message again, and checks the row of the message's own dialog, which is stor
 Messages without a row are ignored, except the first message of a dialog. Messages of an ended
 conversation are also ignored.
 
-Every id follows from the message that caused it, so processing a message again repeats its
+Every id is derived from the message that caused it, so processing a message again repeats its
 statements.
 """
 

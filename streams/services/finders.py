@@ -92,7 +92,7 @@ def find_by_function(named: str) -> Finder:
 
 
 def _text(found: object) -> str | None:
-    """Return a text that can be a service's name or key."""
+    """Return a found text or whole number as text; ``None`` for any other value."""
     if isinstance(found, int) and not isinstance(found, bool):
         return str(found)
     return found if isinstance(found, str) and found else None

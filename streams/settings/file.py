@@ -15,7 +15,7 @@ from streams.settings.properties import ADDRESS, Sourced, refusal_of
 
 _TABLES = (*SECTIONS, PROPERTIES, CLUSTERS)
 _LINES = 200
-"""Maximum number of lines of a value; a longer value's position is where it starts."""
+"""Maximum number of lines of a value. All values after a longer one get the line of that value."""
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _END = re.compile(r" \(at end of document\)$")
 
@@ -106,9 +106,9 @@ def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[t
 def _lines_of(text: str) -> dict[tuple[str, ...], int]:
     """Return the line on which each value begins.
 
-    A value is in the first lines after the previous value that are valid TOML, under the last
-    header. A search for the value's name would not be reliable, because the name may be quoted,
-    dotted, or a word in a string.
+    A value ends at the first line that makes the lines since the previous value valid TOML, under
+    the last header. A search for the value's name would not be reliable, because the name may be
+    quoted, dotted, or a word in a string.
     """
     found: dict[tuple[str, ...], int] = {}
     lines, begin, header = text.replace("\r\n", "\n").split("\n"), 0, ""

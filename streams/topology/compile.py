@@ -74,7 +74,7 @@ def _route(route: Route) -> routing.Route:
 
 
 def _address(text: str) -> Address:
-    """Return an address; an invalid address (kept by C-06) is converted to lead nowhere."""
+    """Return an address; for an invalid text (kept by C-06), an address that no instance has."""
     return parse_address(text) or Address(AddressKind.NETWORK, text, 0)
 
 

@@ -1,6 +1,6 @@
 """The ingress topics of a cluster's gateways, and the senders allowed in each.
 
-Each other cluster that writes to a gateway has its own topic at the gateway, so the gateway knows
+Each other cluster that writes to a gateway has its own topic at the gateway. So the gateway knows
 which cluster wrote a frame, and can check the sender in the frame.
 
 The allowed senders follow from the routes of the topology. A database of another cluster is allowed
@@ -35,7 +35,7 @@ _UNSTATED = Claims()
 
 
 class _Source(NamedTuple):
-    """The database that has a route; msdb also forwards."""
+    """A database with a route; ``passes_on``: it is msdb, which also forwards."""
 
     instance: str
     database: Database
@@ -72,7 +72,7 @@ class _Border:
         self._own = {n: i for n, i in topology.instances.items() if i.cluster == cluster}
         self._far = {n: i for n, i in topology.instances.items() if n not in self._own}
         self._back: dict[str | None, defaultdict[str, list[_Source]]] = {}
-        """Databases by the service that a route names, if any."""
+        """Databases with a route, by the route's service (``None``: any), then by its target."""
         self._by_name: list[_Source] = []
         """Instances with a TRANSPORT route: the service name is the address."""
         self._outbound = tuple(self._read_outbound())

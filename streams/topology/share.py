@@ -1,9 +1,9 @@
 """The share of each Kafka cluster in a topology.
 
 The share has the cluster's own instances as a whole. Of the other instances, it has only those to
-which its routes lead, with their address and cluster, because an operator of one trust domain need
-not know the routes of another domain. Of other clusters' services and broker ids, the share has
-only the allowed senders (:mod:`streams.topology.ingress`).
+which its routes lead, with their address and cluster. An operator of one trust domain need not know
+the routes of another domain. Of other clusters' services and broker ids, the share has only the
+allowed senders (:mod:`streams.topology.ingress`).
 """
 
 from __future__ import annotations

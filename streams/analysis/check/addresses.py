@@ -128,7 +128,7 @@ def to_one_partner(estate: Estate) -> Iterator[Finding]:
 
 
 def _meant(route: Route, database: Database) -> bool:
-    """Return whether a route is for a mirrored database."""
+    """Return whether a route is for this database, and the database is mirrored."""
     if database.mirror is None or route.service not in database.services:
         return False
     return route.broker is None or broker_key(route.broker) == broker_key(database.broker_id)

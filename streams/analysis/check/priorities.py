@@ -63,7 +63,7 @@ def _note(
 def _matching(
     rules: Iterable[Priority], contracts: Collection[str], local: str, remote: str
 ) -> Iterator[Priority]:
-    """Yield the rules for dialogs between two services; if no contracts are given, for any."""
+    """Yield the rules for dialogs between two services; without contracts, under any contract."""
     for rule in rules:
         meant = rule.contract is None or not contracts or rule.contract in contracts
         if meant and rule.local_service in (None, local) and rule.remote_service in (None, remote):

@@ -75,7 +75,7 @@ def routes_with_ids(estate: Estate, stop: Stop) -> tuple[Route, ...]:
 
 
 def named_routes(estate: Estate, stop: Stop, names: Iterable[str]) -> tuple[At, ...]:
-    """Return routes of the deciding table by name."""
+    """Return the routes of the deciding table that have one of these names."""
     index = routes_of(estate)
     found = (index.named(stop.state, stop.step, name) for name in names)
     return tuple(at for at in found if at is not None)

@@ -74,7 +74,7 @@ class Trouble:
 
     @property
     def instance(self) -> str:
-        """Return the end of the failing path."""
+        """Return the instance at which the failing path ends."""
         return self.failure.ending.instance
 
     @property
@@ -174,5 +174,5 @@ def circle(failure: Failure) -> tuple[str, ...]:
 
 
 def caused_by(estate: Estate, cause: Cause) -> Iterator[Trouble]:
-    """Yield the failures with one cause."""
+    """Yield the failures that have the given cause."""
     return (trouble for trouble in troubles_of(estate) if trouble.cause is cause)

@@ -42,7 +42,7 @@ def diagnose(snapshot: Snapshot, now: float, around: Topology | None = None) -> 
 
 
 def _order(d: Diagnosis) -> tuple[bool, bool, int, str, str, str]:
-    """Return the place in the report: stuck messages, leaked dialogs, then what is no trouble."""
+    """Return the sort key: stuck messages, leaked dialogs, then rows that are not a problem."""
     return not d.cause.bad, d.leak, -d.count, d.cause.code, d.at, d.to
 
 
@@ -56,7 +56,7 @@ def _whole(seen: Topology, around: Topology | None) -> Topology:
 
 
 def _known_as(seen: Instance, stated: Instance | None) -> Instance:
-    """Return an instance with the addresses in a topology, which no view contains."""
+    """Return an instance with the addresses that a topology states; no view contains them."""
     if stated is None:
         return seen
     return replace(

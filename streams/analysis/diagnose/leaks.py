@@ -12,7 +12,10 @@ from streams.topology.validate import LIFETIME_MAX
 
 HOUR, DAY = 3600.0, 86400.0
 LONG, IDLE = HOUR, 7 * DAY
-"""Minimum age of a suspicious endpoint in seconds; a dialog may be in use for days."""
+"""Age in seconds above which an endpoint is suspicious.
+
+:data:`IDLE` is for endpoints that are conversing, because a dialog may be in use for days.
+"""
 MANY = 100
 """Number of endpoints of one kind that are suspicious at any age."""
 _OLDEST = 30 * 365 * DAY

@@ -109,7 +109,7 @@ def _stale(case: Case) -> Evidence | None:
 
 
 def _hosts_now(case: Case) -> tuple[str, ...]:
-    """Return the broker id of the service at the end of the path."""
+    """Return the databases at the end of the path that have the service, with their broker ids."""
     ending = case.failed_end
     there = None if ending is None else case.estate.topology.instance(ending.instance)
     if there is None:

@@ -1,7 +1,7 @@
 """Find the databases that one direction of a dialog reaches, and whether acknowledgements return.
 
 A database counts as *reached* if a path delivers there and a return path brings the acknowledgement
-to the sender, because unacknowledged messages are retried until they are lost with their dialog.
+to the sender. Without it, messages are retried until they are lost with their dialog.
 Whether an address is tried first, on a retry, or always (U-19) does not matter, because one working
 address is enough.
 """
@@ -149,7 +149,7 @@ class Course:
             yield from _edges("back", graph, self._is_home)
 
     def _unreachable(self) -> Fraction:
-        """Return the share of messages that no path of the same dialog delivers to a database."""
+        """Return the share of messages whose dialogs reach no database on any path."""
         assert self._there is not None, "only called if there is a sender"
         totals = self._there.totals()
         good = {kind.picks for kind in totals if self._arrives(kind.ending)}

@@ -91,7 +91,11 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The choice that a dialog's id makes on its path: number of broker ids, databases."""
+    """The choices that a dialog's id makes on its paths.
+
+    ``counts``: the numbers of broker ids among which the id selects. ``candidates``: the groups of
+    databases in which it selects one.
+    """
 
     counts: frozenset[int]
     candidates: frozenset[tuple[str, ...]]

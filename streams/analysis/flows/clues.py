@@ -210,7 +210,10 @@ def _named(database: Database) -> Iterator[tuple[str, Clue, str, Source]]:
 
 
 def by_contract(topology: Topology, deployed: Deployed) -> Iterator[Hint]:
-    """Yield the contracts that only one service accepts, from databases that only initiate."""
+    """Yield the clues of contracts that only one service accepts.
+
+    A database counts only if one of its services accepts no contract, and so can only initiate.
+    """
     for instance, database in sending(topology):
         if not any(not service.contracts for service in initiators(database)):
             continue

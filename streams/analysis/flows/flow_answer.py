@@ -61,7 +61,7 @@ def locked(estate: Estate, answer: FlowAnswer) -> tuple[Later, ...]:
     """Return how a flow continues after a target has acknowledged.
 
     From the acknowledgement on, a dialog has a broker id (reference 2.1), and routes match
-    differently.
+    differently. The result is empty if the flow names a broker id from the start.
     """
     if answer.flow.broker is not None:
         return ()

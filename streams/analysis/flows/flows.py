@@ -2,8 +2,8 @@
 
 Flows are not listed in a single place, so they are derived from the clues of :mod:`.clues`.
 Expectations and BEGIN DIALOG statements are used directly. Routes, bindings, priorities and
-contracts are used only if there is no stronger clue for the same database and service, and if they
-are not just the return path of a dialog that the other side begins, because an unintended flow
+contracts are used only if there is no stronger clue for the same database and service. They are not
+used if they are just the return path of a dialog that the other side begins. An unintended flow
 would cause false alarms.
 """
 

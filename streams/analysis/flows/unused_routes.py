@@ -92,7 +92,7 @@ def _sends(database: Database) -> bool:
 
 
 def _is_local_in_msdb(at: At) -> bool:
-    """Return whether a route is redundant, which is a separate finding (TA-25)."""
+    """Return whether a route is a LOCAL route of msdb, which has a check of its own (TA-25)."""
     address = parse_address(at.route.address)
     local = address is not None and address.kind is AddressKind.LOCAL
     return local and at.database.name == MSDB

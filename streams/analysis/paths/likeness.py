@@ -1,8 +1,8 @@
 """Group messages that a table routes in the same way, because they differ only in unknown names.
 
 Rules compare a message's service and broker id with those of routes and databases (reference 2.2).
-An unknown name makes no difference, so the decision for the first message with unknown names holds
-for all such messages, with their broker id.
+An unknown name makes no difference, so the decision for the first message with unknown names
+applies to all such messages; only the broker id in it is replaced.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Common:
 
 @dataclass(slots=True)
 class Network:
-    """A topology as one message sees it; :meth:`steps` is computed once per state."""
+    """The graph of one message in a topology; :meth:`steps` is computed once per state."""
 
     common: Common
     service: str
@@ -124,14 +124,14 @@ class Network:
     def _arrival(
         self, state: State, decision: Decision, address: Address
     ) -> tuple[State | None, Ending | None]:
-        """Return the next state, or the end if no instance has the address."""
+        """Return the next state, or the end if no started instance has the address."""
         name = self._leads_to(state.instance, address)
         if name is None:
             unknown = Ending(Disposition.UNKNOWN, state.instance, broker=decision.broker)
             return None, unknown
         if self.common.instances[name].started:
             return State(name, None, decision.broker), None
-        # No instance has the address: a local message waits, a forwarder's copy expires.
+        # The instance is not started: a local message waits, a forwarder's copy expires.
         if state.database is None:
             number, end = Number.NOT_DELIVERABLE_IN_TIME, Disposition.DROPPED
         else:

@@ -36,7 +36,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The result: paths are counted in the graph, listed up to the limit, and outlined beyond."""
+    """The result: the number of paths, a list up to the limit, and an outline if there are more."""
 
     sender: Place
     to: str

@@ -1,7 +1,7 @@
 """Count and list the paths through a network without enumerating them all.
 
-Counting is dynamic programming over keys (a state, the visited part of its cycle, hops used), each
-before its successors, so its cost grows with the graph and not with the number of paths.
+Counting is dynamic programming over keys (a state, the visited part of its cycle, hops used). Each
+key is processed before its successors. So the cost grows with the graph, not the number of paths.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Returns:
         return self._paths[self._start(ending)] if ending.delivered else None
 
     def arrives(self, ending: Ending) -> bool:
-        """Return whether an acknowledgement from there reaches the initiator's database."""
+        """Return whether an acknowledgement from an end reaches the initiator's database."""
         path = self.path(ending)
         return path is not None and self._is_home(path.ending)
 
@@ -48,7 +48,7 @@ class Returns:
         return ending is not None and ending.is_home(self._home)
 
     def _search(self, starts: set[State]) -> dict[State, int]:
-        """Return the number of decisions between a state and the sender, if a path leads there."""
+        """Return, for each state from which a path leads to the sender, the number of decisions."""
         before: dict[State, set[State]] = {}
         ends: list[State] = []
         open_, seen = list(starts), set(starts)

@@ -13,7 +13,10 @@ from streams.errors import Number
 from streams.routing import Address, Decision
 
 Pick = tuple[str, int, int | str]
-"""A choice: (kind, number of alternatives, index). Two choices of one dialog are linked."""
+"""A choice by the dialog's id: (kind, number of alternatives, index or name).
+
+All choices of a kind in one dialog depend on the same hash.
+"""
 
 
 class Disposition(Enum):

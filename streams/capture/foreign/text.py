@@ -39,7 +39,7 @@ def pieces(path: Path) -> Iterator[str]:
 
 
 def lines(text: Iterable[str]) -> Iterator[tuple[int, str | None]]:
-    """Yield each line with its number (from 1) and its end; ``None`` replaces an overlong line."""
+    """Yield (number from 1, line with its line end); ``None`` replaces an overlong line."""
     number, rest, dropping = 1, "", False
     for piece in text:
         *whole, rest = (rest + piece).split("\n")

@@ -33,7 +33,7 @@ _NAMED: Mapping[type, str] = {
     Certificate: "certificates",
 }
 _LISTED: Mapping[type, str] = {Priority: "priorities", Binding: "bindings", Grant: "grants"}
-"""The fields of a database that contain objects, by name or in a list."""
+"""The fields of a database by the class of their objects: mappings by name, and lists."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def _settings(q: Queue) -> list[str]:
 
 
 def _dotted(name: str) -> str:
-    """Return a procedure's name from its dotted parts."""
+    """Return a procedure's dotted name with each part in brackets."""
     parts = name.split(".")
     return ".".join(map(bracket, parts)) if all(parts) and len(parts) < 4 else bracket(name)
 

@@ -42,7 +42,7 @@ def write_routes(
 
 
 def _created(script: Script, routes: tuple[Route, ...], now: float) -> tuple[Route, ...]:
-    """Alter or drop created routes as needed, and return the remaining routes."""
+    """Alter or drop AutoCreatedLocal as needed; return the routes that are still to be created."""
     first = routes[0] if routes else None
     kept = first is not None and (first.name, first.route_id) == (AUTO_CREATED_LOCAL, 1)
     if first is None or not kept or _refusal(first, now) is not None:

@@ -66,7 +66,7 @@ class Draft:
         return str(self.instances[instance].base.address)
 
     def missing(self, flow: Flow) -> int:
-        """Return the number of missing routes of a flow."""
+        """Return the number of a flow's routes that do not exist yet."""
         return sum(row not in self.names for row in flow.rows)
 
     def add(self, flow: Flow) -> None:
@@ -121,7 +121,7 @@ def _objects(offer: Offer) -> tuple[tuple[MessageType, ...], Contract]:
 
 
 def expectations(flows: tuple[Flow, ...]) -> tuple[Expectation, ...]:
-    """Return expectations for some of the flows, at every home."""
+    """Return, for some of the flows, the expectation that they reach all homes of the service."""
     return tuple(
         Expectation(
             "/".join((*flow.sender.table, flow.sender.service)), flow.offer.service, "ok",

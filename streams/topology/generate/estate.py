@@ -160,7 +160,7 @@ class _Growth:
     # --- Paths of its messages -----------------------------------------------------------------
 
     def _flow(self, region: int, app: Home, offer: Offer, *, explicit: bool) -> Flow | None:
-        """Return the flow, or ``None`` if it already exists or a home is too near."""
+        """Return the flow; ``None`` if it exists, or one of several homes is at the application."""
         if (app.table, offer.service) in self._known:
             return None
         if any(home.table[0] == app.table[0] for home in offer.homes):

@@ -68,7 +68,7 @@ def files_of(path: Path) -> tuple[Path, ...]:
 
 
 def over(stated: Instance, seen: Instance) -> Instance:
-    """Return an instance from a snapshot, with the properties that only a topology can define."""
+    """Return a snapshot's instance with the properties that only a topology can define."""
     return replace(
         seen,
         name=stated.name,

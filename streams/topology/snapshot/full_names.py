@@ -48,7 +48,7 @@ def _addresses(instances: Iterable[Instance]) -> Iterator[tuple[Route, Address]]
 
 
 def _meant(topology: Topology, host: str, port: int) -> list[Instance]:
-    """Return the instances whose server name is the host's first label; the port may select one."""
+    """Return the instances named like the host's first label; of several, those with the port."""
     label = host.split(".")[0]
     found = [i for i in topology.instances.values() if label in _labels(i)]
     return found if len(found) < 2 else [i for i in found if i.address.port == port]

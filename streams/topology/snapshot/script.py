@@ -128,7 +128,7 @@ def _select(view: View) -> str:
 
 
 def _plain(view: View) -> str:
-    """Return a query that selects all columns, because older servers lack some of them."""
+    """Return a query that names no columns if possible, because older servers lack some of them."""
     database = "" if view.scope is Scope.INSTANCE else f"DB_NAME() AS {DATABASE}, "
     explicit = view.expressions or _distinct(view)
     columns = ", ".join(_column(view, name) for name in view.columns) if explicit else "*"

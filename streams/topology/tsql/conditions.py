@@ -10,10 +10,10 @@ _CATALOGS = frozenset({"SYS", "INFORMATION_SCHEMA"})
 
 
 def asks_the_catalog(condition: Sequence[Token]) -> bool:
-    """Return whether a condition only queries the catalog, to prevent repeated execution.
+    """Return whether a condition only queries the catalog, so that a script can be run again.
 
-    ``IF EXISTS (SELECT * FROM sys.routes ...)``, ``IF OBJECT_ID('Q') IS NULL``, and the views of
-    SQL Server 2000. Any other condition may depend on data.
+    Examples are ``IF EXISTS (SELECT * FROM sys.routes ...)`` and ``IF OBJECT_ID('Q') IS NULL``; the
+    views of SQL Server 2000 also count. Any other condition may depend on data.
     """
     for token in condition:
         word = token.upper or token.text.upper()

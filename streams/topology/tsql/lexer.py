@@ -227,7 +227,7 @@ class Lexer:
     # --- Places, and unclosed tokens -------------------------------------------------------------
 
     def _count_lines(self, raw: str, start: int) -> None:
-        """Advance the line past a token that may span lines, unless the text is not one token."""
+        """Count the lines of a token; raise InputError if it is probably an unclosed string."""
         if "\n" not in raw and "\r" not in raw:
             return
         if self.reading is Reading.AS_FOUND and GO_LINE.search(raw) and self._is_doubtful():

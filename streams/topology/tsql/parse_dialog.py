@@ -60,7 +60,7 @@ def _value(cursor: Cursor, what: str, unresolved: list[str]) -> str | None:
 
 
 def _settings(cursor: Cursor) -> tuple[bool, bool | None]:
-    """Parse WITH ...; return whether the dialog joins a group, and the written ENCRYPTION."""
+    """Parse WITH ...; return whether the dialog joins a group, and ENCRYPTION if it is written."""
     related: bool = False
     encryption: bool | None = None
     if not cursor.accept("WITH"):

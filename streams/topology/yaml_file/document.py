@@ -213,7 +213,7 @@ def _claims(node: Node) -> Claims:
 
 
 def _property(node: Node) -> str:
-    """Return a librdkafka property, any of which may be given as text."""
+    """Return the value of a librdkafka property; numbers and booleans need no quotes."""
     value = node.raw.value
     return str(value) if isinstance(value, str) and not node.is_null else node.fail("a value")
 

@@ -171,7 +171,7 @@ class Node:
         return found
 
     def named(self, what: str) -> dict[str, tuple[Node, Node]]:
-        """Return a mapping whose keys differ in more than case."""
+        """Return a mapping; keys that differ only in case are an error."""
         found = self.mapping(what)
         folded: dict[str, str] = {}
         for name, (key, _) in found.items():
