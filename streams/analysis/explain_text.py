@@ -20,7 +20,7 @@ _VERDICTS = {
     Verdict.DROP: "dropped: the sender keeps the message and retries",
 }
 _LABELS = {"STOPPED": "R8.6"}
-"""Rules that text shows by another name than JSON: "STOPPED  the endpoint is started" misleads."""
+"""Rules that text shows by another name: "STOPPED  the endpoint is started" would mislead."""
 
 
 def explain_text(answer: DecisionAnswer) -> str:

@@ -20,10 +20,10 @@ Seen = tuple[Record, Look]
 class Choice:
     """The conditions, all of which must be true. An empty condition or None is ignored.
 
-    ``begin`` (inclusive) and ``end`` (exclusive) are epoch milliseconds; a dialog belongs to a
-    service if any record of it is from or to that service; ``percent`` of the dialogs are selected
-    by their ids and ``seed``, so the selection is reproducible. ``whole``: all records of every
-    dialog with a selected record.
+    ``begin`` (inclusive) and ``end`` (exclusive) are epoch milliseconds. A dialog belongs to a
+    service if any of its records is from or to that service. ``percent`` of the dialogs are
+    selected by their ids and ``seed``, so the selection is reproducible. ``whole``: all records of
+    every dialog with a selected record.
     """
 
     begin: int | None = None

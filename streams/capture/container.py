@@ -70,7 +70,7 @@ class CaptureReader:
 
     @property
     def lost(self) -> int | None:
-        """Return the number of records that the last iteration lost, or None if unknown."""
+        """Return the number of records that the last iteration could not read; None if unknown."""
         if self.counts is not None:
             return self.counts.records - self._read
         known = [loss.damage.records for loss in self.losses]

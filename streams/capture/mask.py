@@ -233,7 +233,10 @@ def _blank_element(element: ElementTree.Element) -> int:
 
 
 def _blank_attributes(element: ElementTree.Element, space: str | None, wanted: str) -> int:
-    """Mask an element's attributes with a local name, in one or all namespaces; count them."""
+    """Mask an element's attributes with a local name, in one or all namespaces.
+
+    Returns the number of masked attributes.
+    """
     names = [
         name
         for name in element.attrib

@@ -100,7 +100,7 @@ class Recorder:
     def _read(
         self, cluster: Cluster, folder: CaptureFolder, recording: Recording
     ) -> tuple[int, int, bool]:
-        """Return the numbers of records written and without headers, and whether all were read."""
+        """Return (records written, records with unreadable headers, whether all were read)."""
         known = flat(folder.positions)
         begins = flat(recording.begins) | {
             place: at for place, at in known.items() if place[0] in recording.begins

@@ -31,7 +31,10 @@ class Sink(Protocol):
     """The destination of batches, in order: :class:`streams.capture.job.Job`."""
 
     def commit(self, records: Sequence[Outgoing]) -> list[RejectedItem]:
-        """Produce all items except the returned items; raises SurroundingsError."""
+        """Produce all items, and return the items that Kafka permanently rejects.
+
+        Raises SurroundingsError if the destination fails.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +217,7 @@ class _Loop:
         return False
 
     def _batch(self, now: float) -> Iterator[Due]:
-        """Yield the records due by ``now``, up to one transaction; at least one."""
+        """Yield the records due by ``now``: at least one, and at most one transaction."""
         size = 0
         for n in range(_MOST):
             due = self._next

@@ -88,7 +88,7 @@ class _Counts:
 
 
 def survey(looks: Iterable[Look]) -> Survey:
-    """Count records; raise any exception of their source."""
+    """Count records; exceptions of the iterator ``looks`` are not caught."""
     counts = _Counts()
     database = sqlite3.connect("", isolation_level=None)
     try:

@@ -42,7 +42,7 @@ _BLOCK_BYTES = 128 * 1024  # before compression
 
 
 class CaptureWriter:
-    """Write a capture. As a context manager, the writer names the file when the file is complete.
+    """Write a capture. As a context manager, the writer renames the file when it is complete.
 
     Until then, the name is ``<name>.part``. After an exception this file stays and is readable up
     to the last written block. An existing file is replaced only at the end. Raises UsageError if

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class EventKind(IntEnum):
-    """An event class of SQL Trace, on the ``event`` topic; some are never emitted."""
+    """An event class of SQL Trace, as in the ``event`` topic; Hopline never emits some of them."""
 
     CONVERSATION = 124
     CONVERSATION_GROUP = 136

@@ -56,7 +56,7 @@ class Refusals:
             self.note(number, first, count)
 
     def __iter__(self) -> Iterator[tuple[int, int, Refusal]]:
-        """Yield (number, count, first) by number."""
+        """Yield (number, count, first refusal), sorted by number."""
         for number, (count, first) in sorted(self._found.items()):
             yield number, count, first
 

@@ -80,7 +80,7 @@ class Account:
 
     @property
     def exceptions(self) -> list[tuple[Fault, Missing]]:
-        """Return the listed exceptions, by type, then by dialog and number."""
+        """Return the listed exceptions, sorted by type, then by dialog and number."""
         return sorted(self.ledger.exceptions, key=_order)
 
     def to_json(self) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 It is unknown whether the messages in those records were delivered or lost. So the account uses this
 module before it reports a message as missing. The account stays exact where the remaining records
-are sufficient proof: a queue's log has lost only its beginning, so only messages before a dialog's
-first remaining message may have been trimmed, and no later messages.
+are sufficient proof. A queue's log has lost only its beginning, so of a dialog's messages, only
+those before the first remaining message may have been trimmed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Collect the ledger's facts from Kafka: state, queues, commands and events, in one process.
 
-State is read first, then the queues, then the commands, then the events. So, even while the workers
-run, the queues contain every message that a state has settled, every message in a queue has its
-command, and every rejected command that a state has processed has its event. If several workers
-write to one topic, an open transaction of one worker hides later commits of another worker. So
-topics that are compared with the state are read to the high watermark, which waits for such
-transactions.
+State is read first, then the queues, then the commands, then the events. So the facts fit together,
+even while the workers run: The queues contain every message that a state has settled. Every message
+in a queue has its command. Every rejected command that a state has processed has its event.
+
+If several workers write to one topic, an open transaction of one worker hides later commits of
+another worker. So topics that are compared with the state are read to the high watermark, which
+waits for such transactions.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ class Endings:
         return _reason(self.events[sender]) if sender in self.events else Fate.LOST
 
     def _reported_end(self, sender: EndpointKey) -> Fate | None:
-        """Return the end that the sender's queue and application report."""
+        """Return the reason that the sender's END, or an Error in its queue, shows, if any."""
         code = self.errors.get(sender)
         if code is not None:
             return _reason(-code)

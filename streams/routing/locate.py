@@ -35,7 +35,7 @@ def at_home(here: Instance, home: str | None, service: str) -> str | None:
 def locate(
     here: Instance, service: str, broker: str | None, home: str | None, conversation: uuid.UUID
 ) -> str | None:
-    """Return the database for a conversation's frame; its id selects among several (R7.2, U-13).
+    """Return the database for a conversation's frame; of several, the id selects one (R7.2, U-13).
 
     A database with the broker id is returned even if it lacks the service, because the database
     itself reports a missing service.

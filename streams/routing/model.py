@@ -68,7 +68,7 @@ def auto_created_local(route_id: int = 0) -> Route:
 
 
 class RoutingTable:
-    """The routes of one database, indexed so that lookups do not depend on their number."""
+    """The routes of one database, with indexes for lookups by service and broker id."""
 
     __slots__ = ("_balanced", "_full", "_last_resort", "_named", "routes")
 

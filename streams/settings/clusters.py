@@ -31,7 +31,10 @@ NO_CREDENTIALS = Credentials()
 
 
 def credentials_of(file: SettingsFile, environment: Mapping[str, str]) -> Credentials:
-    """Return the credentials of a file and of variables, which override it; raise UsageError."""
+    """Return the credentials of a file and of variables, which override the file.
+
+    Raises UsageError for a property that cannot be set, or a password file that is unreadable.
+    """
     found: dict[str, dict[str, Sourced]] = {}
     for name, properties in file.clusters.items():
         found.setdefault(folded(name), {}).update(with_files_read(properties))

@@ -86,7 +86,7 @@ REFUSED: Mapping[str, str] = {
 """Properties that cannot be set, with the reason: lost or misplaced messages, or executed code."""
 _LOADING = ("plugin.", "ssl.engine.", "ssl_engine")
 _IN_A_SHELL = re.compile(r"sasl\.kerberos\.(principal|keytab|service\.name)")
-"""The properties that librdkafka puts into the shell command for a ticket."""
+"""The properties that librdkafka puts into the shell command that gets a Kerberos ticket."""
 _PLAIN = re.compile(r"[\w@./:+-]*")
 
 ADDRESS = "bootstrap.servers"

@@ -59,7 +59,7 @@ class Replication:
         return self.text == _BY_SIZE
 
     def wanted(self, brokers: int) -> Replicas | None:
-        """Return the replication of topics on this many brokers; ``None`` for as-is."""
+        """Return the replication for a cluster with this many brokers; ``None`` for as-is."""
         if self.text == _AS_IT_IS:
             return None
         if self.text == _BY_SIZE:

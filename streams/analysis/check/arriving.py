@@ -42,7 +42,7 @@ def captured(estate: Estate) -> Iterator[Finding]:
 
 
 def _away(plan: Plan) -> Decision | None:
-    """Return a decision to forward messages elsewhere, if no dialog is delivered here."""
+    """Return a decision that sends messages elsewhere; ``None`` if any dialog is delivered here."""
     found = list(_decisions(plan))
     if any(decision.verdict is Verdict.DELIVER for decision in found):
         return None

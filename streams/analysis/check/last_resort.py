@@ -35,7 +35,7 @@ def _unnamed(estate: Estate, at: Home) -> list[str]:
 
 
 def _neighbours(estate: Estate, at: Home) -> list[str]:
-    """Return the services that are in other databases."""
+    """Return the targets that no route of a table names, and that are in other databases."""
     return [service for service in _unnamed(estate, at) if service not in at.database.services]
 
 

@@ -43,7 +43,7 @@ def _live(estate: Estate) -> Iterator[At]:
 
 
 def near_names(estate: Estate) -> Iterable[Finding]:
-    """Find names that resemble a deployed service's, but differ for the engine (1.2)."""
+    """Find names that resemble a service's, but that the engine treats as different (1.2)."""
     names = known(estate)
     for at in _live(estate):
         meant = names.meant(at.route.service) if at.route.service is not None else None

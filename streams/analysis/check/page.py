@@ -9,5 +9,5 @@ def page_path(code: str) -> str:
 
 
 def page_url(code: str, site: str) -> str:
-    """Return the address of a finding's page in the site with this address."""
+    """Return the URL of a finding's page; ``site`` is the URL of the documentation site."""
     return f"{site.rstrip('/')}/{page_path(code)}"

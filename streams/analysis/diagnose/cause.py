@@ -29,8 +29,9 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cause(Generic[C]):
-    """A cause. ``numbers``: SQL Server's errors that indicate the cause; ``rule``: its section.
+    """A cause of a stuck message or a leaked endpoint.
 
+    ``numbers``: SQL Server's errors that indicate it. ``rule``: the section of the reference.
     ``find`` returns the evidence, or nothing if the cause does not apply. A cause that is not
     ``bad`` is reported but requires no action.
     """

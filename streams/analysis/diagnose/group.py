@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Group(Generic[T]):
-    """Rows that are the same in everything that the causes check; ``first`` represents all of them.
+    """Rows for which all checked facts are the same; ``first`` represents all of them.
 
     ``oldest`` is the age of the oldest row in seconds; only a few conversations and places are
     stored.

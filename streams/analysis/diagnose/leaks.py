@@ -38,7 +38,7 @@ class Side:
 
     @property
     def age(self) -> float | None:
-        """Return the endpoint's age in seconds, if its start follows from the default lifetime."""
+        """Return the age in seconds; ``None`` unless the default lifetime shows the start."""
         if self.endpoint.expires is None or self.taken_at is None:
             return None
         age = self.taken_at - (self.endpoint.expires - LIFETIME_MAX)

@@ -1,4 +1,4 @@
-"""Explanations of errors only in transmission_status; :mod:`streams.errors` explains the others."""
+"""Errors that occur only in transmission_status; :mod:`streams.errors` explains the others."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ _OWN_CAUSES = frozenset(
         Number.BROKER_NOT_HERE,
     }
 )
-"""Errors at the end of a path that have their own causes."""
+"""Errors at the end of a path that other causes of the table explain."""
 
 CAUSES: tuple[Cause[Case], ...] = (
     Cause(

@@ -25,7 +25,7 @@ Decided = tuple[tuple[int, ...], tuple[str, ...]]
 
 
 class Fate(NamedTuple):
-    """The destinations of a dialog's messages: databases before and after."""
+    """The destinations of a dialog's messages: databases before and after the change."""
 
     known: bool
     """Whether either topology has the sender."""

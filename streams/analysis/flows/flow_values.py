@@ -1,4 +1,4 @@
-"""The analysis of a flow, as values: targets, failures, and return paths."""
+"""Data classes for the analysis of a flow: targets, failures, and return paths."""
 
 from __future__ import annotations
 

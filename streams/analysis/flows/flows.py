@@ -77,7 +77,7 @@ class Flow:
 
 
 def flows_of(estate: Estate) -> tuple[Flow, ...]:
-    """Return the flows of a topology, by name."""
+    """Return the flows of a topology, sorted by name."""
     return estate.once(_conclude)
 
 

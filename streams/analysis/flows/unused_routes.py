@@ -43,7 +43,7 @@ def _used(estate: Estate) -> Iterator[At]:
 
 
 def _visited(estate: Estate) -> Iterable[tuple[Network, set[State]]]:
-    """Return the states on the flows' paths, in both directions, by network."""
+    """Return the states on the flows' paths, in both directions, grouped by network."""
     found: dict[int, tuple[Network, set[State]]] = {}
 
     def visit(network: Network, states: Iterable[State]) -> None:

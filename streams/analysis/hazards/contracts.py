@@ -171,7 +171,7 @@ _TARGET = (Sender.TARGET, Sender.ANY)
 def shared_contracts(
     passage: Passage, end: Home, stated: Iterable[str]
 ) -> Iterator[tuple[str, Contract, Contract]]:
-    """Yield the contracts that a flow can use by name, in the versions of both sides."""
+    """Yield (name, initiator's version, target's version) of the contracts that a flow can use."""
     for name in stated or end.database.services[passage.flow.to].contracts:
         here, there = contract_of(passage.begins.database, name), contract_of(end.database, name)
         if name not in SYSTEM_CONTRACTS and here is not None and there is not None:

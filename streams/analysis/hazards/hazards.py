@@ -21,7 +21,7 @@ failure.
 
 
 def hazards_of(estate: Estate, passage: Passage, splits: Sequence[Split]) -> tuple[Finding, ...]:
-    """Return the errors among the findings of ``CODES`` about a flow, by code."""
+    """Return the errors among the findings of ``CODES`` about a flow, sorted by code."""
     found = (f for f in _found(estate, passage, splits) if f.severity is Severity.ERROR)
     return tuple(sorted(found, key=lambda finding: finding.code))
 

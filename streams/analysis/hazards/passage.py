@@ -49,12 +49,12 @@ class Passage:
 
     @property
     def forwarders(self) -> tuple[str, ...]:
-        """Return the instances that forward messages of the flow in either direction, by name."""
+        """Return the instances that forward the flow's messages in either direction, sorted."""
         return tuple(sorted({s.instance for s, step in (*self.there, *self.back) if step.forwards}))
 
     @property
     def connections(self) -> tuple[Connection, ...]:
-        """Return the connections that messages and acknowledgements need, by name."""
+        """Return the connections that messages and acknowledgements need, sorted by name."""
         pairs = {
             (state.instance, step.following.instance)
             for state, step in (*self.there, *self.back)

@@ -201,7 +201,7 @@ def _left(state: State, decision: Decision) -> Ending:
 def _decisions(
     plan: Plan, conversation: uuid.UUID | None
 ) -> Iterator[tuple[Decision, tuple[str, ...], frozenset[Pick], int]]:
-    """Yield a plan's decisions, each with its alternative broker ids and their number."""
+    """Yield each decision, the alternative broker ids, the choices, and the number of decisions."""
     if conversation is not None:
         yield plan.decision(conversation), plan.alternatives, frozenset(), 1
         return

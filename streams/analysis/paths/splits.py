@@ -101,7 +101,7 @@ def _by_picks(reach: Reach) -> Mapping[frozenset[Pick], list[str]]:
 
 
 def _apart(brokers: list[str], others: list[str]) -> tuple[str, ...]:
-    """Return the first pair of different broker ids."""
+    """Return the first two different broker ids, one from each list."""
     for broker in brokers:
         for other in others:
             if broker_key(broker) != broker_key(other):

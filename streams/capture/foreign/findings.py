@@ -1,4 +1,4 @@
-"""The content of foreign recordings, as values, and the parts that could not be imported."""
+"""Data classes for the content of foreign recordings, and for what could not be imported."""
 
 from __future__ import annotations
 

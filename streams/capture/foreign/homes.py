@@ -10,7 +10,7 @@ from streams.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class Homes:
-    """Find the instance and the database; ``database`` is the default."""
+    """Find the instance and database of an endpoint; ``database`` is the default database."""
 
     topology: Topology | None = None
     database: str | None = None
@@ -18,7 +18,7 @@ class Homes:
     def __call__(
         self, instance: str | None, database: str | None, service: str | None
     ) -> tuple[str, str] | None:
-        """Return instance and database as in the topology; ``None`` if unknown."""
+        """Return instance and database, spelled as in the topology; ``None`` if unknown."""
         if instance is None:
             found = self.hosts(service) if service is not None else []
             return found[0] if len(found) == 1 else None

@@ -119,7 +119,7 @@ class _Lines:
 
 
 def _delimiter(header: str, known: Collection[str]) -> str:
-    """Return the delimiter that finds the largest number of known columns, or else of words."""
+    """Return the delimiter that yields most known columns; of several, the one with most words."""
 
     def found(delimiter: str) -> tuple[int, int]:
         words = [word.strip().strip('"').casefold() for word in header.strip().split(delimiter)]

@@ -40,7 +40,7 @@ _PASSING = (EventKind.FORWARDED_MESSAGE_SENT, EventKind.FORWARDED_MESSAGE_DROPPE
 
 
 def read_element(text: str) -> dict[str, Any]:
-    """Return the columns of an ``<Event>`` element of Profiler's XML; raises XmlError."""
+    """Return the columns of an ``<Event>`` element of Profiler's XML; raise XmlError if invalid."""
     event = read_xml(text)
     cells: dict[str, Any] = {"eventclass": event.get("id"), "eventname": event.get("name")}
     for column in event:

@@ -113,7 +113,7 @@ def _of_file(path: Path) -> tuple[SourceFile, ...]:
 
 
 def _of_folder(path: Path) -> tuple[SourceFile, ...]:
-    """Return all scripts of a folder and its subfolders, by name."""
+    """Return all scripts of a folder and its subfolders, sorted by path."""
     scripts = sorted(entry for entry in path.rglob("*") if _is_script(entry))
     return tuple(SourceFile(script, script.relative_to(path)) for script in scripts)
 

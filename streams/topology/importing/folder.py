@@ -21,7 +21,7 @@ _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\ud800-\udfff]')
 def write_folder(output: Path, imported: Iterable[Imported], database: str | None = None) -> None:
     """Write the topology of some instances; ``database``: the default for scripts without USE.
 
-    ``topology.yaml`` is written last, so a folder without it shows that the import failed.
+    ``topology.yaml`` is written last, so a folder without it is from a failed import.
     """
     instances: dict[str, Any] = {}
     taken: set[str] = set()

@@ -1,4 +1,4 @@
-"""The state of a server's dialogs at the time of the snapshot, as values.
+"""Data classes for the state of a server's dialogs at the time of the snapshot.
 
 Times are epoch seconds, UTC; ``None`` means NULL or missing.
 """

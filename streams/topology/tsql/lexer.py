@@ -292,7 +292,7 @@ class Lexer:
 
 
 def _content(raw: str, group: str) -> str:
-    """Return the text between the quotes, with doubled quotes reduced."""
+    """Return the text between the quotes, with each doubled quote as one."""
     begin = 1 if raw[0] not in "nN" else 2
     inner = raw[begin:-1]
     closing = {"string": "'", "bracket": "]", "quote": '"'}.get(group)

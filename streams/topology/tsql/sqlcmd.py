@@ -32,7 +32,7 @@ class SqlcmdVariables:
 
     @property
     def exhausted(self) -> bool:
-        """Return whether the variables have added as much as they may."""
+        """Return whether the variables have added the maximum number of characters."""
         return self._added > self._limit
 
     def set(self, directive: str) -> bool:

@@ -1,4 +1,4 @@
-"""The supported statements, as values with their places."""
+"""Data classes for the supported statements, with their places."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ class DefineModule(Statement):
 
 @dataclass(frozen=True, slots=True)
 class EnterText(Evidence):
-    """Dynamic SQL begins, in another database if given; a USE inside it ends with it."""
+    """Dynamic SQL begins, in another database if given; a USE inside it applies up to its end."""
 
     database: str | None
 
