@@ -16,7 +16,7 @@ _MICROSECONDS = {
 
 
 def plausible(at: int, now: int) -> int:
-    """Return a time that brokers accept as a timestamp: ``at``, or the nearest one."""
+    """Return ``at``, or the nearest time that brokers accept as a timestamp."""
     return min(max(at, now - AGE), now)
 
 

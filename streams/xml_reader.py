@@ -31,16 +31,16 @@ CHECKED = 5_000
 """Maximum nodes of a document that is checked against a schema: elements and attributes.
 
 The attributes of an element also count with the square of their number divided by 50. A worker
-needs 20 to 50 µs per node of a simple schema. Items count where a type may be a list, and texts
-count where a text may have a pattern.
+needs 20 to 50 µs per node of a simple schema. If the schema has list types, each item of a text
+also counts as a node; if it has patterns, a text also counts by its length.
 """
 PATTERN_STEPS = 4_000
 """Number of steps of a pattern's automaton that count as one node; a step takes 5 to 15 ns."""
 BACKTRACKING_NODE = 7_500
-"""The square of a text's length that counts as a node where a pattern backtracks.
+"""If a pattern backtracks, a text counts as the square of its length divided by this number.
 
 Usual patterns, such as one for a mail address, take quadratic time: 0.1 s for 4,000 characters.
-With other patterns, a text also counts as at most this many nodes.
+With patterns that do not backtrack, this is the most that a text counts.
 """
 ENCODINGS = frozenset(aliases) | frozenset(aliases.values())
 """Encodings that a document may declare, as Python writes them: in small letters, with underscores.

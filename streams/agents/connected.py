@@ -28,12 +28,12 @@ class ConnectedApp(faust.App):
 
     @property
     def ids(self) -> StatementIds:
-        """Return what derives the ids of statements, once the secret is known."""
+        """Return the object that derives statement ids; it exists only once the secret is known."""
         assert self._ids is not None, "the application has started"
         return self._ids
 
     async def confirm(self, record: Wire) -> None:
-        """Return when Kafka has confirmed a command; raise NotConfirmedError if it does not."""
+        """Send a command and wait until Kafka confirms it; raise NotConfirmedError otherwise."""
         key, value, headers = record
         topic = self.cluster.topics.cmd(self.instance)
         try:

@@ -21,7 +21,7 @@ class ConsumerThread(BoundedPolls):
     """Read committed records, and commit offsets with notes."""
 
     _rejoined_in: int | None = None
-    """The group's generation in which this member has last asked for another one."""
+    """The group's generation in which this member last requested a rebalance."""
 
     def _create_worker_consumer(self, transport: aiokafka.Transport) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)
@@ -54,8 +54,9 @@ class ConsumerThread(BoundedPolls):
     def topic_partitions(self, topic: str) -> int | None:
         """Return the number of partitions; ``None`` for a topic unknown at the last rebalance.
 
-        This is so for the changelog of a new table. Faust takes 0 for a wrong number, so that each
-        change of the table fails, and its metadata may stay the same for five minutes.
+        The changelog of a new table may be unknown. Faust would then return 0, which it treats as a
+        wrong number, so each change of the table would fail. A rebalance is requested, because
+        otherwise the metadata may stay the same for five minutes.
         """
         count = super().topic_partitions(topic)
         if count == 0:

@@ -24,7 +24,7 @@ from streams.protocol import Cause, Command, CommandKind, StatementIds
 from streams.wire.records import Wire, statement_record
 
 Confirm = Callable[[Wire], Awaitable[None]]
-"""Return when Kafka has confirmed a statement; raises NotConfirmedError if it does not."""
+"""Sends a statement and waits until Kafka confirms it; raises NotConfirmedError otherwise."""
 
 
 class NotConfirmedError(SurroundingsError):
@@ -153,13 +153,13 @@ class Dialog:
         return Dialog(began, self._saying, self.service, contract, confirmed=False)
 
     def on(self, conversation: uuid.UUID, *, is_initiator: bool) -> Dialog:
-        """Return another conversation of this service that its handler has stored."""
+        """Return the dialog of another conversation, whose id this service's handler has stored."""
         mine = self.conversation
         other = Conversation(mine.instance, mine.database, conversation, is_initiator)
         return Dialog(other, self._saying, self.service, self.contract, confirmed=False)
 
     async def commit(self) -> None:
-        """Return when Kafka has confirmed all statements so far; they are then final.
+        """Send the statements so far, and wait until Kafka has confirmed them; they are then final.
 
         Update tables after this call, because a table must not refer to statements that were never
         issued.

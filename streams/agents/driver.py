@@ -78,7 +78,8 @@ class Consumer(WokenConsumer):
         """Wait as Faust does, but without tasks for coroutines that finish at once.
 
         Faust delivers each message in a task, with three tasks that end the wait if the agent's
-        buffer is full. Most messages are accepted at once, for half the CPU time without the tasks.
+        buffer is full. Most messages are accepted at once, which takes half the CPU time without
+        the tasks.
         """
         first, *others = waits
         if not others or not asyncio.iscoroutine(first):
@@ -110,7 +111,7 @@ class Consumer(WokenConsumer):
         await self._commit({message.tp: message.offset})
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
-        """Commit once Kafka has confirmed the table rows that were changed before."""
+        """Commit after Kafka has confirmed earlier changes of tables; return whether it did."""
         try:
             settled = await cast(Producer, self.app.producer).settle()
         except NotConfirmedError as error:
@@ -122,7 +123,7 @@ class Consumer(WokenConsumer):
         return done
 
     async def _noted_down(self, offsets: Mapping[TP, int]) -> bool:
-        """Record that the group receives from queues; call this before the group commits."""
+        """Record, before each commit, that the group receives; return ``False`` on failure."""
         reached = self._reached
         further = [tp for tp, at in offsets.items() if tp in reached and at > reached[tp]]
         if not await self._pinned(self._new.intersection(further)):
@@ -137,7 +138,7 @@ class Consumer(WokenConsumer):
         return True
 
     async def _pinned(self, new: set[TP]) -> bool:
-        """Commit the group's start position if it has no offset."""
+        """Commit the start positions of ``new`` partitions; return ``False`` on failure."""
         if new:
             for tp in new:
                 self.notes.setdefault(tp, Note(self.topics[tp.topic]))

@@ -35,7 +35,7 @@ class Answers(Protocol):
     """Answer requests; both methods wait, and raise transient errors of unavailable resources."""
 
     def answer(self, broker: str, body: bytes) -> tuple[int, str] | None:
-        """Answer the database with this broker id; return the code and text of an error."""
+        """Answer the database with this broker id; return an error's code and text, or ``None``."""
 
     def purge(self) -> None:
         """Drop routes that have expired."""

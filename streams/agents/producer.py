@@ -30,7 +30,7 @@ class Producer(aiokafka.Producer):
             self._soon.discard(cast(FutureMessage, fut))
 
     async def settle(self) -> bool:
-        """Return when Kafka has confirmed all records; ``False`` if stopped.
+        """Wait until Kafka has confirmed all records; return ``False`` if stopped before.
 
         Raises NotConfirmedError if Kafka has rejected a record, and in every later call.
         """

@@ -91,7 +91,7 @@ def keep_rows(rows: MutableMapping[str, str], turn: Turn, made: Mapping[Handle, 
 
 
 def _telling(classify: Classifier) -> Classifier:
-    """Log the reason why a classifier fails; the dialog's error states only that it failed."""
+    """Return a classifier that logs why it fails; the dialog's error states only that it failed."""
 
     def logged(body: bytes) -> str | None:
         try:

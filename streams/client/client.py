@@ -209,7 +209,7 @@ class Client(Statements):
     def _look(self) -> None:
         """Look for lost brokers, and count the unconfirmed statements once, before the purge.
 
-        The search may take longer than the time to the next one.
+        A search may still be running when the next one starts.
         """
         with self._looking:
             if self._unconfirmed or not self._lost_brokers.are_lost(self._producer):

@@ -102,8 +102,9 @@ class Exchange(Statements):
             raise
 
     def rollback(self) -> None:
-        """Drop the statements and return the received messages; the fifth time in a row disables
-        the queue (event 143).
+        """Drop the statements, and make the received messages available again.
+
+        The fifth rollback in a row disables the queue (event 143).
         """
         self._said.clear()
         self._receiver.rollback()

@@ -1,4 +1,4 @@
-"""Statements that commit together with an application's own rows: SEND in a database transaction.
+"""Statements committed together with an application's own rows: SEND in a database transaction.
 
 ::
 

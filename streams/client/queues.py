@@ -48,7 +48,7 @@ class QueueSettings:
         self._consumer = self._follow()
 
     def _read(self) -> CatalogState:
-        """Read the catalog from its start; a change that is being committed is followed later."""
+        """Read the catalog from its start; a change that is still being committed is read later."""
         return read_catalog(self._cluster, to_high=False)
 
     def _follow(self) -> Consumer:

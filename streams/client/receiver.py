@@ -160,7 +160,7 @@ class Receiver:
         self._ahead.store()
 
     def rollback(self, *, counts: bool = True) -> None:
-        """Return the received messages; the fifth time in a row disables the queue.
+        """Make the received messages available again; the fifth time in a row disables the queue.
 
         Pass ``counts=False`` for failures that the messages did not cause.
         """
@@ -172,7 +172,7 @@ class Receiver:
             self._settings.disable()
 
     def _commit_through(self, through: Through) -> None:
-        """Commit on copies, so that no message counts as received if the commit raises an error."""
+        """Commit with copies of the queues, so that no message counts as received on an error."""
         ahead = self._ahead
         queues = {number: partition.queue.copy() for number, partition in ahead.partitions.items()}
         progress = {number: queue.commit(HOLDER) for number, queue in queues.items()}

@@ -38,7 +38,7 @@ class DialogOptions(TypedDict, total=False):
 class Statements(ABC):
     """BEGIN DIALOG, SEND, END CONVERSATION, BEGIN CONVERSATION TIMER and MOVE CONVERSATION.
 
-    With ``wait``, a statement returns when it is applied, and raises StatementError if it is
+    With ``wait``, a call returns when its statement is applied, and raises StatementError if it is
     rejected. Only a :class:`~streams.client.client.Client` can wait: a statement in a transaction
     is not applied before the commit.
     """

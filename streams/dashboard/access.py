@@ -1,8 +1,8 @@
 """Access control: require a token if other hosts can connect, and reject foreign pages.
 
 On loopback there is no token, but pages of other origins run in the same browser. Such a page must
-not get a response through a host name of its own that resolves to loopback (DNS rebinding, which
-the Host header reveals), and must not open a websocket (which the Origin header reveals). If a
+not read a response or open a websocket. The Host header reveals a page whose own host name resolves
+to loopback (DNS rebinding); the Origin header reveals a page that opens a websocket. If a
 container's port is published on loopback, neighbouring containers use the container's name, which
 no foreign page can have.
 
@@ -93,7 +93,7 @@ def headers_of(scope: Scope) -> dict[str, str]:
 
 
 def foreign(headers: dict[str, str], names: Collection[str], *, guarded: bool) -> bool:
-    """Return whether a request comes from another page, or under a foreign name.
+    """Return whether a request comes from another origin's page, or uses a foreign host name.
 
     ``names`` are allowed besides the names of loopback.
     """
@@ -120,7 +120,7 @@ def _guarded(send: Send) -> Send:
 
 
 def _cookies(header: str) -> dict[str, str]:
-    """Return cookies by name, with any quotes; Python's own parser may take quadratic time."""
+    """Return cookies by name, quotes included; Python's own parser may take quadratic time."""
     cookies = (part.partition("=") for part in header.split(";"))
     return {name.strip(): value.strip() for name, _, value in cookies}
 

@@ -100,7 +100,7 @@ class Figures:
         self.trouble = None
 
     def _window(self, span: Span) -> Window:
-        """Return the present time range; a longer range moves less often."""
+        """Return the current window of a time range; a longer live range moves less often."""
         since, until = span.bounds(0)
         every = max(self._every, (until - since) // _MOVES) if span.live else 1
         return Window.of(span, self._now() // every * every)

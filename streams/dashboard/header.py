@@ -54,7 +54,7 @@ def header_of(
 
 
 def as_of_store(store: Store, window: Window) -> int | None:
-    """Return the time until which the store has figures, independent of the shown time."""
+    """Return the time until which the store has figures, whatever time range is shown."""
     known = (at for at in (store.as_of(), Situation(store).looked_at()) if at is not None)
     return min(known, default=None)
 
@@ -105,7 +105,7 @@ def _away(what: str, trouble: Trouble) -> Away:
 
 
 def _jump(address: Address, as_of: int | None, now: int) -> Link | None:
-    """Return the link to the newest figures if they are older than the time range shown."""
+    """Return a link to the newest figures if the live time range has none; otherwise ``None``."""
     since, until = address.span.bounds(now)
     if as_of is None or not address.span.live or as_of > since:
         return None

@@ -124,7 +124,7 @@ class DataDir:
             yield
 
     def is_ours(self, pid: int) -> bool:
-        """Return whether the process is this folder's broker, because process ids are reused."""
+        """Return whether a process is this folder's broker, and not one that has reused its id."""
         return str(self.properties) in command_line(pid)
 
 

@@ -28,8 +28,8 @@ class CatalogState:
     """The catalog as read so far; ``topology`` belongs to ``version``, the last valid version.
 
     Schemas take effect at once, for the whole process; an additional schema is harmless.
-    ``refused`` is the hash of the last version record if other objects were read. ``next`` is the
-    offset of the next record.
+    ``refused`` is the hash in the last version record if the objects that were read have another
+    hash. ``next`` is the offset of the next record.
     """
 
     version: int = 0
@@ -44,9 +44,9 @@ class CatalogState:
     def is_doubtful(self) -> bool:
         """Return whether the catalog must be read again from its start.
 
-        Kafka removes a tombstone after a day, so a reader that was absent longer may keep removed
+        Kafka removes a tombstone after a day. A reader that was absent longer may keep removed
         objects, and would then refuse every new version. If a version still does not match after
-        the catalog was read again, another writer is at fault.
+        the catalog was read again, its writer is at fault.
         """
         return self.refused not in ("", self._reread_for)
 
@@ -182,7 +182,7 @@ def skip_key(place: str) -> str:
 
 
 def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change) -> int:
-    """Write objects in one transaction; return the new version, which readers can read by then.
+    """Write objects in one transaction; return the new version, once readers can read it.
 
     All writers share one transactional id, so a second writer fences the first. The catalog is read
     again after the fencing; raises SurroundingsError if another writer was faster. Raises
@@ -215,7 +215,7 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
 
 
 def _await_readable(cluster: Cluster, offset: int) -> None:
-    """Return when all records from an offset can be read: commit returns before its marker exists.
+    """Wait until all records from an offset can be read: commit returns before its marker exists.
 
     Otherwise, a worker that starts right after this change could use the previous version.
     """

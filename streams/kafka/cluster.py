@@ -129,7 +129,7 @@ class Cluster:
         }
 
     def _outage(self) -> Outage:
-        """Return the logger that all clients of this cluster share, including those of copies."""
+        """Return the logger that the clients of all equal ``Cluster`` objects share."""
         key = (self.bootstrap, frozenset(self.properties.items()), self.foreign)
         return _outages.setdefault(key, Outage(self.bootstrap, self._look))
 
@@ -217,7 +217,7 @@ class Cluster:
         return str(self.admin().list_topics(timeout=30).cluster_id)
 
     def wait(self, timeout: float, tell: Callable[[str], None] = log.warning) -> None:
-        """Return when the cluster responds; raise SurroundingsError after ``timeout`` seconds."""
+        """Wait until the cluster responds; raise SurroundingsError after ``timeout`` seconds."""
         admin = self.admin()
         waited = 0.0
         while True:

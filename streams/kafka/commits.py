@@ -13,7 +13,7 @@ from streams.kafka.coordinator import while_coordinator_moves
 from streams.kafka.patience import OneAtATime
 
 PATIENCE = 30.0
-"""Seconds to commit."""
+"""Timeout of a commit in seconds, and how long it is retried while the coordinator is moving."""
 _AGAIN = 0.1
 """Seconds until a commit that failed because the group coordinator is moving is retried."""
 

@@ -96,7 +96,7 @@ def _describe(admin: AdminClient, topics: Sequence[str]) -> dict[str, Config]:
                     f"{refusal(error, 'DescribeConfigs')}",
                     "`hopline acl TOPOLOGY` lists the rights of each role.",
                 ) from error
-            # Otherwise the broker that responds does not know the topic yet.
+            # With this code, the broker that responds does not know the topic yet.
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
     return found

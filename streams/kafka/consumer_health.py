@@ -17,7 +17,7 @@ log = logging.getLogger("hopline.kafka")
 
 
 class ConsumerHealth:
-    """Monitor a consumer created with ``stats=health.report``; ``also`` receives them too.
+    """Monitor a consumer created with ``stats=health.report``; ``also`` gets the reports too.
 
     Only a new client can continue after a detected fault. ``topic`` is as in :class:`LostBrokers`.
     """

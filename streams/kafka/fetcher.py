@@ -21,7 +21,7 @@ _SKIP, _SKIP_BYTES = 600, 16 << 20
 _AT_ONCE = 500
 """Maximum number of records that one call takes from the client."""
 _LARGE, _SHARE = 128 << 10, 16
-"""A record with more bytes, and more than this fraction of the cache, evicts no other record."""
+"""A record with more bytes, and with more than 1/16 of the cache, evicts no other record."""
 
 
 class GoneError(SurroundingsError):
@@ -118,8 +118,8 @@ class Fetcher:
     def rest(self) -> None:
         """Close the consumer if nothing was read since the last call.
 
-        Its client keeps the records that it has read ahead, with lz4 up to 255 times the size of a
-        fetch, and the next fetch may be much later.
+        Its client keeps the records that it has read ahead, and the next fetch may be much later.
+        Decompressed by lz4, they may take 255 times the size of a fetch.
         """
         if self.bytes_read == self._rested_at:
             self.close()

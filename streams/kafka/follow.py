@@ -23,11 +23,11 @@ Place = tuple[str, int]
 _AHEAD = 1_000
 """The maximum number of buffered records of one partition that wait for other partitions."""
 _AHEAD_BYTES = 16 << 20
-"""The size of all buffered records after which only partitions without any are read further."""
+"""If all buffered records exceed this size, only partitions without buffered records are read."""
 _SLICE = 0.2
 """Seconds per call of the client library; short, so that interrupts are handled."""
 _PATIENCE = 30.0
-_TAIL = -2000  # for librdkafka, this value minus n means n records before the end
+_TAIL = -2000  # librdkafka's OFFSET_TAIL_BASE: this value minus n means n records before the end
 
 
 def raw_record(message: Message) -> RawRecord:

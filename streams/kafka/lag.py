@@ -24,7 +24,7 @@ def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
     """Return the number of committed records that each group has not read, by topic.
 
     The number is a difference of offsets, which includes transaction markers. For a group without
-    an offset, the whole topic is unread. Topics that do not exist are left out.
+    an offset, the whole topic counts as unread. Topics that do not exist are left out.
     """
     admin = cluster.admin()
     metadata = admin.list_topics(timeout=_TIMEOUT).topics

@@ -74,7 +74,7 @@ def in_time(call: Call, seconds: float) -> None:
 
 
 class Patience:
-    """The time limit of a client's calls: three seconds, doubled with each replacement.
+    """The time limit of a client's calls: three seconds, doubled after each call that exceeds it.
 
     On a loaded machine a call may take longer, and a client that is always replaced too early would
     never make progress.

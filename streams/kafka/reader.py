@@ -100,7 +100,7 @@ def read_all(
 def read_from(
     cluster: Cluster, places: Sequence[TopicPartition], *, to_high: bool = False
 ) -> Iterator[Message]:
-    """Yield the records after given offsets of one topic, like :func:`read_all`.
+    """Yield the records of one topic from the given offsets on, like :func:`read_all`.
 
     The end is determined at the first record and does not move when records are appended: the
     client reports the end of a partition only after an empty fetch, which may never occur on a busy

@@ -24,10 +24,11 @@ PROMPT: dict[str, Any] = {"fetch_queue_backoff_ms": 2, "queued_min_messages": 16
 With 10 ms, a forwarder reads 114,000 messages per second instead of 166,000, and at 1,000 messages
 per second a message takes 7.5 ms for one hop instead of 3.4 ms.
 
-All partitions of a consumer share a queue in the client. If it is not empty when the client checks
-a partition, the next fetch omits this partition, whose new records then wait until another
-partition has a record, or for ``fetch.wait.max.ms``. So up to 15 records and ends of partitions may
-be in the queue: few enough for the client's memory, whatever they inflate to (decisions 27, 34).
+All partitions of a consumer share a queue in the client. If the queue is full
+(``queued.min.messages``) when the client checks a partition, the next fetch omits this partition,
+whose new records then wait until another partition has a record, or for ``fetch.wait.max.ms``. So
+the queue may have up to 15 records and ends of partitions before it is full: few enough for the
+client's memory, whatever they inflate to (decisions 27, 34).
 """
 _LONGEST_CHECK = 1.0
 """Maximum of ``fetch.queue.backoff.ms`` in librdkafka, in seconds."""

@@ -30,7 +30,7 @@ def take(consumer: Consumer, timeout: float, most: int = BATCH) -> list[Message]
 
 
 def take_more(consumer: Consumer, most: int, timeout: float = 0.0) -> list[Message]:
-    """Return up to ``most`` records, fewer if they are large; wait ``timeout`` seconds for them."""
+    """Return up to ``most`` records, fewer if they are large; wait up to ``timeout`` seconds."""
     taken, room, until = list[Message](), _ROOM, time.monotonic() + timeout
     while len(taken) < most and room > 0:
         asked = min(most - len(taken), _GROUP)

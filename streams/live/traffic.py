@@ -1,7 +1,7 @@
 """Open-loop load: statements are due at given times, even if the system is slow.
 
-A closed loop waits for the system and thereby hides its latency. In this loop, a statement that is
-sent after its due time counts as late, and the next statements are not postponed.
+A closed loop waits for the system and thereby hides its latency. In an open loop, a statement that
+is sent after its due time counts as late, and the next statements are not postponed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def due_times(load: Load) -> Iterator[float]:
 
 
 def bodies(load: Load) -> Iterator[bytes]:
-    """Yield bodies endlessly: the given texts, or bodies of uniformly random sizes by the seed."""
+    """Yield bodies endlessly: the given texts, or bodies of random sizes drawn with the seed."""
     if load.texts:
         yield from cycle(load.texts)
     chance, (low, high) = Chance(load.seed), load.size

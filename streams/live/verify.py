@@ -39,8 +39,8 @@ class Asked:
 class Verified:
     """The account, with its limitations.
 
-    ``hung``: transactions on `event`; the events after them are not in the account. ``engine`` is
-    the engine that has read the records.
+    ``hung``: hung transactions in `event`; the account does not include the events after them.
+    ``engine`` is the engine that has read the records.
     """
 
     account: Account
@@ -113,7 +113,7 @@ def _judged(
     asked: Asked,
     begins: Callable[[], Begins],
 ) -> Account:
-    """Judge again until nothing was trimmed during the reading, and every rejection is known."""
+    """Read and judge, again if records were trimmed meanwhile or a rejection was not known yet."""
     if not sources:
         return Account()
     trimmed, refused, overruled = begins(), frozenset[bytes](), frozenset[bytes]()
@@ -137,7 +137,7 @@ _Placed = tuple[Positions, Sites]
 
 
 def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
-    """Return the position up to which commands were read, according to the state."""
+    """Return how far each partition of ``cmd`` was read, according to the state."""
     found = {}
     for positions, sites in surveyed:
         for (topic, partition), raw in positions.items():
@@ -151,7 +151,7 @@ def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
 
 
 def _stateless(surveyed: Sequence[_Placed]) -> list[str]:
-    """Report instances that have commands but no state."""
+    """Return a sentence for each instance that has commands but no state."""
     places = [sites.place_of(topic) for positions, sites in surveyed for topic, _ in positions]
     homes = {
         kind: {place.instance for place in places if place is not None and place.kind == kind}

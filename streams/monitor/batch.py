@@ -30,7 +30,7 @@ from streams.wire.state_keys import POSITIONS_KEY
 
 Sum = TypeVar("Sum")
 Positions = dict[tuple[str, int], bytes | None]
-"""The latest record of positions, by topic and partition; None without such a record."""
+"""Value of the latest positions record, by topic and partition; None if there is no such record."""
 
 _ERROR, _HEAD = b"<Error ", 256
 """The start of an Error's body, and a length that is sufficient to include its code."""

@@ -76,7 +76,7 @@ def capture_rows(
     merge: Callable[[Any, Any], Any],
     judge: Callable[[Iterable[tuple[str, Any]]], Iterable[Row]],
 ) -> RDD[Row]:
-    """Return the results of ``judge`` for every dialog with all its parts, as a lazy frame.
+    """Return the results of ``judge`` for every dialog with all its parts, as a lazy RDD.
 
     Raises InputError for a file that is unreadable or lacks records.
     """

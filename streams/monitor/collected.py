@@ -15,20 +15,20 @@ log = logging.getLogger("hopline.monitor")
 MOST_ROWS = 250_000
 """Maximum number of rows of each of Spark's partitions; a day with 20 paths and legs has 172,800.
 
-All rows of a batch are in the driver's memory. More of them are only made from forged records.
+All rows of a batch are in the driver's memory. Only forged records can produce more rows.
 """
 
 MOST_LARGE, LARGE = 5_000, 1_024
 """Maximum number of rows with texts of more than ``LARGE`` characters in a partition."""
 
 _BITS = 33
-"""``monotonically_increasing_id`` numbers the rows of a partition in its lower bits."""
+"""The number of lower bits in which ``monotonically_increasing_id`` numbers a partition's rows."""
 
 
 def collect(frame: DataFrame, query: str) -> list[Row]:
     """Return the rows of a batch; log how many were left out because there are too many.
 
-    Every row is computed, because Spark's state is stored when all rows of a partition were read.
+    Every row is computed, because Spark stores its state only after a partition's last row is read.
     """
     numbered = frame.withColumn("_number", F.monotonically_increasing_id() % (1 << _BITS))
     most = F.when(_text(frame) > LARGE, MOST_LARGE).otherwise(MOST_ROWS)

@@ -40,7 +40,7 @@ class MonitorConfig:
     window: int = 10_000
     """Length of the windows of latencies and events."""
     late: int = 60_000
-    """Watermark: the maximum age of a delivery, relative to the newest delivery, to be included."""
+    """Watermark: deliveries that are older than the newest one by more than this are left out."""
     horizon: int = 600_000
     """Two copies of a message are compared if they arrived within this time of each other; a
     message that has not arrived after this time is missing.
@@ -57,7 +57,7 @@ class MonitorConfig:
     ready_file: Path | None = None
     """File that is created when all queries are running."""
     http: str | None = None
-    """``HOST:PORT`` of /metrics, /healthz and /readyz; a port alone is on loopback; None for none.
+    """``HOST:PORT`` of /metrics, /healthz and /readyz, or only a port on loopback; None: no server.
     """
 
     @property

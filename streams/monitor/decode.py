@@ -24,7 +24,7 @@ def _is(raw: str, prefix: bytes) -> Column:
 
 
 def spoiled_by(name: str, raw: str, writers: Writers, largest: int) -> Column:
-    """Return why a column is not decoded: it is missing, or too large, or its schema is unknown.
+    """Return why a column is not decoded: missing, unknown schema, or too large; otherwise null.
 
     ``largest`` is the limit in bytes of the workers' codec.
     """
@@ -37,7 +37,7 @@ def spoiled_by(name: str, raw: str, writers: Writers, largest: int) -> Column:
 
 
 def is_long(*columns: str) -> Column:
-    """Return whether one of these texts exceeds the limit of names; otherwise null or false."""
+    """Return true if one of these texts exceeds the limit of names, otherwise null or false."""
     return reduce(or_, (F.length(column) > LONGEST for column in columns))
 
 

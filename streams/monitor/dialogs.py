@@ -173,7 +173,7 @@ def _are_within(names: Iterable[str], most: int) -> Column:
 
 
 def _begins(what: Column, before: WindowSpec) -> Column:
-    """Return whether ``what`` differs from its last value ``before`` the record, if there is one.
+    """Return whether ``what`` differs from its last value ``before``, or has no earlier value.
 
     Unreadable records have no value, so the first readable record always begins.
     """

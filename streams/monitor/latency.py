@@ -17,7 +17,7 @@ MOST_VISITS = Limits().hops + 2
 """Maximum visits of a path with legs: those of all hops, of the sender and of the database."""
 
 LONGEST_PATH = 2_048
-"""Maximum characters of a path, and together with its services of a path with legs.
+"""Maximum characters of a path; for a path with legs, this includes its two service names.
 
 Each leg is a row with the whole path, so a forged path of 16 kB would take a megabyte.
 """
@@ -116,7 +116,7 @@ def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
 
 
 def _path() -> Column:
-    """Return the visits except to the target's own instance, which is part of the target's name."""
+    """Return the visits without the target's own instance, which is part of the target's name."""
     rest = F.slice("visits", 1, F.size("visits") - 1)
     own = F.startswith(_last("visits"), F.concat(F.get(rest, F.size(rest) - 1), F.lit("/")))
     shorter = F.slice("visits", 1, F.size("visits") - 2)

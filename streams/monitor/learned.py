@@ -1,4 +1,4 @@
-"""The schemas with which records may be written: our own, and the schemas in the catalog."""
+"""The schemas with which records may have been written: our own, and those in the catalog."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Schemas:
     def writers(self, name: str) -> Writers:
         """Return the schemas of a record, our own first; invalid schemas are left out.
 
-        Only the canonical form is used, to which the fingerprint belongs, as by the workers.
+        Like the workers, this uses a schema's canonical form, which its fingerprint identifies.
         """
         codec, found = Codec(name), {prefix_of(load(name)): load(name)}
         for named, body in self._announced:

@@ -78,8 +78,8 @@ def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -
     ``queues`` is the name prefix of queue topics. An attempt above 0 is a retry, or the first copy
     of a message that was sent while its dialog was retried. Its time is the time at which the
     message was accepted. Such a sighting extends no session, unless the message was accepted more
-    than a horizon ago. Undelivered system messages are not missing, because an endpoint that has
-    ended accepts an EndDialog without delivering it.
+    than a horizon ago. Undelivered system messages do not count as missing, because an endpoint
+    that has ended accepts an EndDialog without delivering it.
     """
     queued = F.startswith("topic", F.lit(queues))
     sent_at = instant_in("sent_at")
@@ -140,7 +140,7 @@ def of_events(events: DataFrame, now: Column) -> DataFrame:
     }
     timed = events.withColumn("claimed", F.col("at"))
     named = columns["conversation"].isNotNull() & columns["message_id"].isNotNull()
-    # the row of a repeated message, of which there may be no other record, needs both
+    # the row of a duplicate message needs both, and there may be no other record with them
     numbered = F.col("from_initiator").isNotNull() & F.col("sequence").isNotNull()
     of_copy = (removed & numbered) | (refused & first & ~removed)
     is_sighting = F.col("reason").isNull() & of_copy & named

@@ -81,7 +81,7 @@ class Eye:
         self._at: dict[str, int] = {}
 
     def look(self, now: int) -> Seen | None:
-        """Take a sample; None without a catalog. ``now`` is in epoch milliseconds.
+        """Take a sample; return None if there is no catalog. ``now`` is in epoch milliseconds.
 
         Raises KafkaException or SurroundingsError if Kafka does not respond.
         """
@@ -124,7 +124,7 @@ class Eye:
     # --- catalog and heartbeats ---------------------------------------------------------------
 
     def _catch_up(self) -> bool:
-        """Read new records of ``catalog`` and ``presence``; False if the topics do not exist."""
+        """Read new records of ``catalog`` and ``presence``; return False if a topic is missing."""
         topics = (self._cluster.topics.catalog, self._cluster.topics.presence)
         if self._consumer is None and not self._exist(topics):
             return False
@@ -219,7 +219,7 @@ class Eye:
     def _held(
         self, homes: Sequence[str], notes: Mapping[str, Notes], logs: Mapping[Place, range]
     ) -> dict[str, tuple[int, int]]:
-        """Return the copies that forwarders report as buffered, if their logs still have them."""
+        """Return the number and bytes of the buffered copies, by home, if logs still have them."""
         held: dict[str, tuple[int, int]] = {}
         for home in homes:
             copies = size = 0

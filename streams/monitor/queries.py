@@ -65,7 +65,7 @@ def queries(
 ) -> tuple[Query, ...]:
     """Return all queries: deliveries, events, messages, dialogs, gaps, repeats.
 
-    ``schemas`` are the schemas with which records may be written.
+    ``schemas`` are the schemas with which records may have been written.
     """
     records, now = Records(spark, config, schemas), F.current_timestamp()
     topics, late = Topics(config.prefix), config.late
@@ -88,7 +88,7 @@ def queries(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of a cluster's topics, decoded by all known schemas."""
+    """The records of a cluster's topics, decoded with all known schemas."""
 
     spark: SparkSession
     config: MonitorConfig
@@ -137,7 +137,7 @@ class Records:
 
 
 def _sightings(records: Records, now: Column) -> DataFrame:
-    """Return the sightings of messages; heartbeats advance time unless the monitor may end."""
+    """Return the sightings of messages; without ``until_idle``, heartbeats also advance time."""
     config = records.config
     # Leave out acknowledgements before decoding.
     frames = records.raw("out", "queue").where(

@@ -152,7 +152,7 @@ def _follow(
 
 
 def _note(watches: list[Watch], store: Store, noted: dict[str, int]) -> dict[str, int]:
-    """Return the time up to which all queries have read, and store it if it has changed."""
+    """Store how far each query has read, unless the progress is small; return what is stored."""
     reached = {str(w.query.name): w.reached for w in watches if w.reached is not None}
     if len(reached) < len(watches):
         # a query has not read its topics yet, so the value of a former run is still valid

@@ -30,7 +30,7 @@ KEPT = 86_400_000
 
 _LAST_S = 15.0
 _CHANGES = ("until", "seen_at")
-"""The changing columns of a valid sample: its end, and the last heartbeat."""
+"""The columns that may change while a sample stays valid: its end, and the last heartbeat."""
 
 
 class Sampler:
@@ -132,7 +132,7 @@ class Sampler:
         self._reported = why
 
     def _held_on(self, row: Sample) -> Sample:
-        """Return the subject's last sample, extended in time, if the values are equal."""
+        """Return the last sample, extended in time, if it has ``row``'s values; else ``row``."""
         last = self._holding.get(subject_of(row))
         if last is None:
             return row

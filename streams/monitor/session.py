@@ -132,7 +132,7 @@ def close_session(spark: SparkSession) -> None:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Restore the handling of Ctrl-C; a new context handles it by cancelling jobs."""
+    """Restore the handler of Ctrl-C; a new Spark context sets one that cancels jobs."""
     kept = signal.getsignal(signal.SIGINT)
     try:
         yield

@@ -62,7 +62,7 @@ class BatchSink(ABC):
         """Return the rows of the store for a batch."""
 
     def put(self, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
-        """Write the rows of a batch of the checkpoint ``run``; False if it was written before."""
+        """Write a batch of checkpoint ``run``; return False if it was written before."""
         try:
             return self._target.write(self.query, run, batch_id, rows)
         except HoplineError as error:

@@ -1,4 +1,4 @@
-"""Maintain the store periodically: merge days, delete old rows."""
+"""Maintain the store periodically: merge windows of latency, delete old rows."""
 
 from __future__ import annotations
 

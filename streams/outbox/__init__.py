@@ -1,1 +1,1 @@
-"""Messages that commit with an application's rows: an outbox, its relay to Kafka, and an inbox."""
+"""Messages committed with an application's rows: an outbox, its relay to Kafka, and an inbox."""

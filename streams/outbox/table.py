@@ -211,7 +211,7 @@ def _identity(connection: Connection) -> str:
 
 
 def _read_any_text(engine: Engine) -> None:
-    """Decode invalid text without an error, because SQLite does not check text."""
+    """Let connections decode invalid text without an error, because SQLite does not check text."""
 
     @sa.event.listens_for(engine, "connect")
     def connected(connection: Any, _record: object) -> None:

@@ -140,7 +140,7 @@ def _oldest(run: System, dialog: Dialog) -> int:
 
 
 def _ahead(run: System, dialog: Dialog, since: int) -> int:
-    """Return the time for fragments that were acknowledged since then, in microseconds.
+    """Return the microseconds that fragments acknowledged after ``since`` may have needed.
 
     One window of fragments is in flight at a time; at most, the path of its fragments leads over
     every instance in both directions.
@@ -217,8 +217,9 @@ def _arrives(outcome: Outcome) -> bool:
 
 
 def _is_taken(topology: Topology, path: MessagePath, targets: Set[tuple[str, str]]) -> bool:
-    """Return whether the end of a dialog's path accepts its copies; ``targets`` have its endpoints.
+    """Return whether the end of a dialog's path accepts its copies.
 
+    ``targets`` are the places (instance, database) that have a target endpoint of the dialog.
     Without a broker id, a copy is delivered to the first database of the instance that has an
     endpoint, regardless of the search order (R7.2). A mirrored database has its own worker.
     """

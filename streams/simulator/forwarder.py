@@ -46,7 +46,7 @@ class _Held(NamedTuple):
 
 
 class _Known:
-    """The known principals, for a forwarder that decides without a request (``Roles``)."""
+    """The known principals (``Roles``), for a forwarder whose decisions must not change them."""
 
     def __init__(self, principals: Principals) -> None:
         self._principals = principals

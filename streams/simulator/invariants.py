@@ -52,9 +52,9 @@ class Violation:
 
 @dataclass(slots=True)
 class _Received:
-    """The messages that one endpoint has stored: all below ``next``; its queue ends with ``shown``.
+    """The messages that one endpoint has stored: all with numbers below ``next``.
 
-    ``peer`` is the sender's broker id.
+    ``shown`` is the number of the last message in its queue, ``peer`` the sender's broker id.
     """
 
     next: int = 0
@@ -66,7 +66,7 @@ class _Received:
 class Invariants:
     """The checks of one run; ``violation`` is the first violation.
 
-    ``fresh`` is the share of a forwarder's decisions that are compared with a new forwarder's (6).
+    ``fresh`` is the share of decisions that are compared with a new forwarder's (invariant 6).
     """
 
     clock: Clock

@@ -40,7 +40,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """All links: the default, exceptions by their two ends in order, and the end of random faults.
+    """All links: the default, exceptions by their two ends (sorted), and the end of random faults.
 
     From ``until`` on, no copy is randomly lost, duplicated, reordered or unusually late, and no
     transaction is randomly aborted.

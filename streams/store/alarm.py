@@ -49,8 +49,8 @@ class AlarmKind(Enum):
 class Alarm:
     """One problem. ``what`` and ``remedy`` are sentences; ``where`` is a place.
 
-    ``count`` is the number of messages, dialogs or records, as in ``what``; ``since`` is the time
-    at which the problem was first known; ``conversations`` contains some of the dialogs, for
+    ``count`` is the number of messages, dialogs or records that ``what`` reports; ``since`` is the
+    time at which the problem was first known; ``conversations`` contains some of the dialogs, for
     inspection.
     """
 

@@ -33,7 +33,7 @@ class Which(Enum):
     """The kinds of dialogs to look for."""
 
     OPEN = "open"
-    """Neither closed nor forgotten."""
+    """The endpoint is neither closed nor removed."""
     WAITING = "waiting"
     """Messages are in the transmission queue, or wait for a disabled queue."""
     STUCK = "stuck"
@@ -73,7 +73,7 @@ class DialogCounts:
 
 @dataclass(frozen=True, slots=True)
 class LockTime:
-    """Milliseconds for which initiators locked in a window had waited for the lock."""
+    """Milliseconds for which initiators that were locked in a window had waited for the lock."""
 
     count: int
     mean: float

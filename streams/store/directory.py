@@ -89,7 +89,7 @@ class SqlDirectory:
             ) from error
 
     def _offer(self, row: Any) -> Offer:
-        """Return a row unchanged, or the mistake that it has values of wrong types."""
+        """Return the offer in a row; values of wrong types become the offer's ``mistake``."""
         service, broker, address, mirror, lifetime = row
         source = Source(f"{DIRECTORY.name} in {self.address}")
         if mistake := _mistake(row):
@@ -100,7 +100,7 @@ class SqlDirectory:
 
 
 def _read_any_text(engine: Engine) -> None:
-    """Return invalid text as bytes, because SQLite does not check text."""
+    """Let connections return invalid text as bytes, because SQLite does not check text."""
 
     def decoded(raw: bytes) -> str | bytes:
         try:

@@ -26,7 +26,7 @@ _Key = tuple[int, int, str, str | None, str | None, str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The copies that were not forwarded for one reason: number, and end of their last window.
+    """The number of copies that were not forwarded for one reason, and the end of the last window.
 
     ``what`` is dropped, delayed, undeliverable or corrupted; ``text`` explains ``error``.
     ``route``: the names of the chosen routes, joined by ``, ``; None if there was none.

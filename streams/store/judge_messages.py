@@ -11,7 +11,7 @@ from streams.store.message_rows import Gap
 from streams.store.missing import Missing, Whereabouts
 
 _SEVERITIES = {Whereabouts.LOST: Severity.ERROR, Whereabouts.UNKNOWN: Severity.WARNING}
-"""The alarm of its dialog covers a waiting message; a discarded message has a known reason."""
+"""Waiting messages are left out because their dialog has an alarm; a discard has a known reason."""
 
 
 def missing(facts: Facts) -> Iterator[Alarm]:

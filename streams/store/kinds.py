@@ -16,7 +16,7 @@ KINDS: dict[type, RowKind] = {**FIGURES, **MESSAGE_KINDS, **STATE_KINDS}
 
 
 def upsert(kind: RowKind, dialect: str) -> sa.Executable:
-    """Return the statement that writes rows of a kind, unless the stored figures are larger."""
+    """Return the statement that writes rows of a kind, unless the stored row's figure is larger."""
     if kind.forgets:
         return _forget(kind)
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert

@@ -82,7 +82,7 @@ def find_links(
 
 
 class _Legs(NamedTuple):
-    """Messages over a link during ``seconds``; ``counted`` may exceed the number of timed ones."""
+    """Messages over a link during ``seconds``: a histogram of their times, or only their number."""
 
     passed: Histogram
     counted: int

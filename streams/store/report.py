@@ -73,11 +73,11 @@ class Report:
         return self._store.as_of()
 
     def latency_windows(self, leg: int | None = 0) -> tuple[LatencyWindow, ...]:
-        """Return the latencies of a leg by window and path, oldest first; None returns all legs."""
+        """Return the latencies of a leg (None: of all legs) per window and path, oldest first."""
         return self._latencies(lambda columns: sa.true() if leg is None else columns.leg == leg)
 
     def hop_windows(self, leg_from: str) -> tuple[LatencyWindow, ...]:
-        """Return the latencies of all hops from one instance by window and path, oldest first."""
+        """Return the latencies of all hops from one instance, per window and path, oldest first."""
         return self._latencies(lambda columns: columns.leg_from == leg_from)
 
     def _latencies(self, which: Condition) -> tuple[LatencyWindow, ...]:
@@ -92,7 +92,7 @@ class Report:
         return _summaries(self.latency_windows(), by)
 
     def legs(self, *by: str) -> tuple[LatencySummary, ...]:
-        """Return the latencies of single legs over all windows; by origin and end by default."""
+        """Return the latencies of single legs over all windows, by default per origin and end."""
         rows = [row for row in self.latency_windows(None) if row.leg]
         return _summaries(rows, by or ("leg_from", "leg_to"))
 

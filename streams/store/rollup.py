@@ -56,7 +56,7 @@ def roll_up(store: Store, now: int, most: int = 12) -> int:
 
 
 def stretches_of(windows: Iterable[LatencyWindow]) -> tuple[LatencyStretch, ...]:
-    """Return the sums of windows, by stretch and path."""
+    """Merge windows into one row for each stretch and path."""
     groups: dict[tuple[object, ...], list[LatencyWindow]] = defaultdict(list)
     for row in windows:
         begins = row.window_start // STRETCH * STRETCH

@@ -25,7 +25,7 @@ def looked_at(store: Store) -> int | None:
 
 
 def samples_at(store: Store, kind: type[AnySample], at: int | None) -> tuple[AnySample, ...]:
-    """Return the sample of each subject at an instant; for None, the last samples."""
+    """Return the sample of each subject at an instant; if that is None, the last samples."""
     if at is None:
         at = looked_at(store)
     if at is None:
@@ -39,7 +39,7 @@ def samples_at(store: Store, kind: type[AnySample], at: int | None) -> tuple[Any
 def samples_in(
     store: Store, kind: type[AnySample], start: int, end: int, instance: str | None = None
 ) -> tuple[AnySample, ...]:
-    """Return the samples that were valid at some time in [start, end), by subject, oldest first."""
+    """Return the samples that were valid within [start, end), sorted by subject and time."""
     table = KINDS[kind].table
     within = sa.select(table).where(table.c.at < end, table.c.until >= start)
     if instance is not None:

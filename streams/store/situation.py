@@ -80,17 +80,17 @@ class Situation:
         return find_waiting(self._store)
 
     def queues(self, at: int | None = None) -> tuple[QueueSample, ...]:
-        """Return the transmission queues, by instance."""
+        """Return the transmission queues, sorted by instance."""
         return samples_at(self._store, QueueSample, at)
 
     def queues_over_time(
         self, start: int, end: int, instance: str | None = None
     ) -> tuple[QueueSample, ...]:
-        """Return the transmission queues over time by instance, each with its time of validity."""
+        """Return the samples of transmission queues in [start, end), by instance, oldest first."""
         return samples_in(self._store, QueueSample, start, end, instance)
 
     def lags(self, at: int | None = None) -> tuple[LagSample, ...]:
-        """Return the lag of workers, by instance, role and topic."""
+        """Return the lag of workers, sorted by instance, role and topic."""
         return samples_at(self._store, LagSample, at)
 
     def heartbeats(self, at: int | None = None) -> tuple[HeartbeatSample, ...]:

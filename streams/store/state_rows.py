@@ -22,8 +22,8 @@ class DialogSide:
     its state was removed. ``position`` is the record's offset in its partition.
 
     ``depth`` messages are in its transmission queue, and ``parked`` fragments wait for a queue that
-    is off. ``waiting_since``: the time at which the oldest message became the oldest, which is its
-    minimum age. ``status`` is the number that the transmission queue shows, 0 for none.
+    is off. ``waiting_since``: the time at which the oldest message became the oldest; it has waited
+    at least since then. ``status`` is the number that the transmission queue shows, 0 for none.
     """
 
     instance: str
@@ -120,7 +120,7 @@ class LagSample:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatSample:
-    """Whether an instance's forwarder sent heartbeats; ``seen_at``: the last one's Kafka time."""
+    """Whether an instance's forwarder sent heartbeats; ``seen_at``: Kafka's time of the last."""
 
     instance: str
     at: int

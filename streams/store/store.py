@@ -32,7 +32,7 @@ from streams.store.tables import BATCHES, LATENCY, METADATA, REACHED, SETTINGS, 
 class Store:
     """The figures of one monitor, for one cluster, one topic prefix and one window length.
 
-    Thread-safe. :meth:`write` is idempotent in two ways: it skips a batch that is marked as
+    Thread-safe. :meth:`write` is idempotent for two reasons: it skips a batch that is marked as
     written, and it never decreases a figure. So a restarted monitor on trimmed topics does not
     damage complete windows.
     """
@@ -103,7 +103,7 @@ class Store:
         return {row["name"]: row["value"] for row in self.ask(sa.select(SETTINGS))}
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
-        """Write a batch and its marker in one transaction; False if it was written before.
+        """Write a batch and its marker in one transaction; return False if it was written before.
 
         ``run`` is the checkpoint: batch ids begin at 0 in each checkpoint. A row replaces a stored
         row unless its figure is smaller.
@@ -139,7 +139,7 @@ class Store:
                 connection.execute(column.table.delete().where(column < oldest))
 
     def add_late(self, query: str, run: str, batch_id: int, rows: int) -> None:
-        """Add the rows that a batch left out because they were too late; once per batch."""
+        """Add the number of rows that a batch left out as too late, once per batch."""
         statement = (
             BATCHES.update()
             .where(BATCHES.c.query == query, BATCHES.c.run == run)
@@ -182,7 +182,7 @@ class Store:
     def read(
         self, kind: type[AnyRow], *, between: tuple[int, int] | None = None, **equal: str | int
     ) -> tuple[AnyRow, ...]:
-        """Return the rows of a kind, in the order of their identity.
+        """Return the rows of a kind, sorted by their identifying columns.
 
         ``equal`` keeps the rows whose columns have the given values, ``between`` the rows whose
         window begins at or after the first instant and before the second.

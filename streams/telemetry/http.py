@@ -24,10 +24,10 @@ A further connection replaces the oldest whose request is incomplete; if all req
 answered, it gets status 503.
 """
 HEAD_BYTES = 16_384
-"""Maximum number of bytes of a request's headers, here with the request line.
+"""Maximum number of bytes of a request's headers, including the request line.
 
-The dashboard has the same limit: Python's parsers may take quadratic time, or hundreds of bytes for
-each header.
+The dashboard has the same limit for its headers: Python's parsers may take quadratic time, or
+hundreds of bytes for each header.
 """
 READ_WITHIN = 10.0
 """Seconds within which a request must have arrived."""

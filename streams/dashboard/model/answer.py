@@ -17,7 +17,7 @@ _LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The answer as text, with links both ways; ``refused`` for an invalid question."""
+    """The answer as text, with its links in both directions; ``refused``: why there is none."""
 
     verdict: str = ""
     text: str = ""

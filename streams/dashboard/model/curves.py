@@ -12,7 +12,7 @@ _APART = 6
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The path of a link, and its middle, for a label."""
+    """The path of a link, and the position of its label."""
 
     path: str
     x: float
@@ -20,7 +20,7 @@ class Curve:
 
 
 def curve(start: tuple[float, float], end: tuple[float, float], *, label: float = 0.5) -> Curve:
-    """Return the curve between two boxes, given by their centres; ``label``: its position."""
+    """Return the curve between two boxes, given by their centres; ``label``: its place, 0 to 1."""
     if abs(end[0] - start[0]) > WIDTH:
         return _across(start, end, label)
     return _beside(start, end)

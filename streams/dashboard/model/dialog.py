@@ -1,4 +1,4 @@
-"""The content of a dialog's page: a window of its life, one step, its messages."""
+"""The content of a dialog's page: one page of its diagram, one step, its messages."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def state_of(endpoint: Endpoint) -> str:
 
 
 def window_of(life: Life, choice: Choice) -> tuple[Diagram, Pages]:
-    """Return the chosen page of the diagram, or the page of the step, and its position."""
+    """Return the chosen page of the diagram (by default that of the step), and its position."""
     whole = draw_life(life, rules=choice.rules, fold=not choice.all_rows)
     page = choice.page
     if page is None:

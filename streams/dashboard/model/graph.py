@@ -137,7 +137,7 @@ def _fits(node: Node, wanted: Filter) -> bool:
 
 
 def fits_name(name: str, pattern: str) -> bool:
-    """Return whether a pattern with ``*`` matches a name, or a text is part of it."""
+    """Return whether a name matches a pattern with ``*``, or contains a pattern without it."""
     return fnmatchcase(name, pattern) if "*" in pattern else pattern in name
 
 

@@ -78,7 +78,7 @@ def _silent(one: str, other: str, heartbeat: HeartbeatSample | None) -> Link:
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """A route, and the instance of its address; empty if there is none."""
+    """A route; ``leads_to`` is the instance at its address, or empty if there is none."""
 
     database: str
     route: Route

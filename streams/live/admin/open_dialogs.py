@@ -154,6 +154,6 @@ def _astray(fates: Dialogs, instance: Instance, dialog: Dialog) -> str:
 
 
 def _owner(estate: Estate, at: str) -> str:
-    """Return the owner and the database of the dialogs on one side."""
+    """Return ``OWNER/DATABASE`` for ``INSTANCE/DATABASE``; the owner may be a mirrored pair."""
     name, _, database = at.partition("/")
     return f"{home_of(name, estate.topology.instances[name].databases[database])}/{database}"

@@ -178,8 +178,8 @@ def _demand_applied(cluster: Cluster, home: str) -> None:
 def _passed(cluster: Cluster, home: str) -> dict[tuple[str, int], int]:
     """Return the next offsets to read, even if Kafka has deleted the group's committed offsets.
 
-    Kafka does so if the group has been stopped for a week. The state also contains the offsets, as
-    for a worker that restores its state.
+    Kafka deletes them when the group has been stopped for a week. The missing offsets are then read
+    from the state, as by a worker that restores its state.
     """
     inputs, dialog = Inputs.of(cluster.topics, home), cluster.topics.dialog(home)
     passed = dict(read_positions(cluster, _group(cluster, home), list(inputs)))
@@ -197,7 +197,7 @@ def _passed(cluster: Cluster, home: str) -> dict[tuple[str, int], int]:
 def _unapplied(
     cluster: Cluster, topic: str, passed: Mapping[tuple[str, int], int]
 ) -> Iterator[Message]:
-    """Yield the committed records of a topic from a position on, without moved copies.
+    """Yield a topic's committed records from these offsets on, except the copies of moved bodies.
 
     Waits for open transactions: a sender's commit returns before its records can be read.
     """
@@ -258,8 +258,8 @@ def _demand_committed(
     """Raise SurroundingsError if an agent may repeat statements that were applied.
 
     Each partition detects only its own repeated statements, so another partition would apply them
-    again. A statement's cause is only its writer's claim; an offset beyond the end of the queue was
-    not read from the queue.
+    again. Any writer may claim a cause, so a cause whose offset is beyond the end of the queue is
+    ignored.
     """
     names = [s.name for s in specs_of(live, cluster.topics) if s.kind == "queue"]
     known = cluster.admin().list_topics(timeout=30).topics

@@ -79,10 +79,10 @@ def _of(ends: Mapping[tuple[str, int], int], topic: str) -> Iterator[tuple[tuple
 def find_unreadable(
     cluster: Cluster, topic: str, partition: int, offset: int
 ) -> tuple[int, str] | None:
-    """Return the place and error of the first undecodable statement from an offset on.
+    """Return the offset and error of the first statement from an offset on, if it is undecodable.
 
-    ``None`` if there is no statement, or if the first statement is decodable or invalid in any
-    version.
+    Returns ``None`` if there is no statement, or if the first statement is decodable or is invalid
+    in any version.
     """
     # A fetcher would wait for a record if the log has no records, or only aborted records.
     reading = read_from(cluster, [TopicPartition(topic, partition, offset)])

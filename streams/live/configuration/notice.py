@@ -61,7 +61,7 @@ class Notices:
     def answer(self, broker: str, body: bytes) -> ErrorReply | None:
         """Create the route that the database with this broker id requests, or return an error.
 
-        The error's text can be sent, whatever it quotes: the frame states the broker id.
+        The error may quote any client's broker id; characters that cannot be sent are replaced.
         """
         refusal = self._answer(broker, body)
         return None if refusal is None else (refusal[0], error_text(refusal[1]))

@@ -28,7 +28,7 @@ _RANK = {
     Shape.ACK: 5,
 }
 _REFUSED = 4
-"""The order of events within the same millisecond."""
+"""The rank of a step with an error number; ranks order the steps of the same millisecond."""
 
 
 @dataclass(slots=True)

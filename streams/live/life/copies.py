@@ -114,7 +114,10 @@ class Copies:
         return self._decider.decide(instance, frame.parties, at, inside=inside, went_to=None)
 
     def _note_waiting(self, number: int, frame: Frame) -> None:
-        """Store the first record of its kind; ``out`` of a pair has the pair's name."""
+        """Index a record, unless the index already has an equal one.
+
+        ``out`` of a mirrored pair has no instance, so it is found without one.
+        """
         is_out = frame.kind == "out"
         origin = None if is_out else frame.home
         for path in (frame.journey.path, None):

@@ -2,10 +2,10 @@
 
 A conversation uses one partition of each topic, and none of its records has a timestamp before its
 BEGIN. So the dialog's few events are read first. The events name the initiator's instance, whose
-``cmd`` contains the BEGIN, and all other records are read from that time on. If both sides are
-closed, reading ends some minutes later. A log is in append order. Kafka finds the first record with
-a timestamp at or after a given time, so no record before that offset is needed. If the events were
-deleted (after a week), the whole topics are read.
+``cmd`` contains the BEGIN, and all other records are read from the time of BEGIN on. If both sides
+are closed, records are read until some minutes after that. A log is in append order. Kafka finds
+the first record with a timestamp at or after a given time, so no record before that offset is
+needed. If the events were deleted (after a week), the whole topics are read.
 """
 
 from __future__ import annotations

@@ -25,11 +25,11 @@ from streams.wire.topics import escape, unescape
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """The system that `up` has started; ``embedded``: with the broker; ``started``: Unix seconds.
+    """The system that `up` has started at ``started`` (Unix seconds).
 
-    ``instances``: all instances in the catalog at that time, including those outside the topology.
-    ``keeper``: process id of the supervisor. ``folder`` is the topology's folder, ``agents`` are
-    its agents by name.
+    ``embedded``: whether its broker is the embedded one. ``instances``: all instances in the
+    catalog at that time, including those outside the topology. ``keeper``: process id of the
+    supervisor. ``folder`` is the topology's folder, ``agents`` are its agents by name.
     """
 
     keeper: int

@@ -31,7 +31,7 @@ DRAIN_S = 30.0
 
 @dataclass(slots=True)
 class _Child:
-    """A process, or its replacement at ``start_at`` (monotonic seconds)."""
+    """A process; after it has ended, it is replaced at ``start_at`` (monotonic seconds)."""
 
     job: Job
     shown: WorkerProcess

@@ -79,7 +79,7 @@ def _is_alive(beat: LastHeartbeat, slot: str | None) -> bool:
 
 
 def _current(workers: list[RemoteWorker]) -> Iterator[RemoteWorker]:
-    """Yield one row for each live process; if there is none, a row for the last live process."""
+    """Yield a row for each live process or, if there is none, for that with the last heartbeat."""
     by_replica: dict[str, RemoteWorker] = {}
     for worker in workers:
         before = by_replica.get(worker.replica)
