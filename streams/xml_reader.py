@@ -2,8 +2,8 @@
 
 The reader accepts a subset of XML that is safe to parse: no document type (entities could expand
 without limit or read other files), elements no deeper than SQL Server's ``xml`` type allows, and
-only namespaces that are cheap to copy, because parsers copy a namespace's name for each name that
-uses it, and validators copy all namespaces in scope for each element that declares one.
+only namespaces that are cheap to copy. Parsers copy a namespace's name for each name that uses it,
+and validators copy all namespaces in scope for each element that declares one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ namespaces each, which take a gigabyte.
 CHECKED = 5_000
 """Maximum nodes of a document that is checked against a schema: elements and attributes.
 
-The attributes of an element also count with the square of their number divided by 50. A worker
+The attributes of an element also count as the square of their number, divided by 50. A worker
 needs 20 to 50 µs per node of a simple schema. If the schema has list types, each item of a text
 also counts as a node; if it has patterns, a text also counts by its length.
 """

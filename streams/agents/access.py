@@ -23,7 +23,7 @@ _KNOWN = frozenset({
 
 
 def faust_credentials(properties: Mapping[str, str]) -> CredentialsT | None:
-    """Return Faust's ``broker_credentials``; ``None`` for a cluster in plain text.
+    """Return Faust's ``broker_credentials``; ``None`` if the cluster uses plain text.
 
     Raises UsageError for unsupported properties, or if a file cannot be read.
     """

@@ -1,9 +1,9 @@
 """The statements of a service: committed together, each caused by the current message.
 
 A handler's statements wait until it returns (or calls :meth:`Dialog.commit`); if it raises an
-error, no statement is issued. The ids of statements follow from the message and from a secret of
-the application, so a handler that runs again after a crash repeats the statements, and the endpoint
-worker skips those that it has applied.
+error, no statement is issued. The ids of statements are derived from the message and from a secret
+of the application. So a handler that runs again after a crash repeats the same statements, and the
+endpoint worker skips those that it has applied.
 
 A statement that no endpoint worker could read fails when the handler issues it, not when it is
 sent: its fields may come from the message, and only the handler's failure is a rollback.

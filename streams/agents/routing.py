@@ -104,7 +104,7 @@ def _telling(classify: Classifier) -> Classifier:
 
 
 async def _say(dialog: Dialog, turn: Turn) -> dict[Handle, Handle]:
-    """Issue the statements of a message; return the real dialogs for the dialogs begun."""
+    """Issue the statements of a message; return the dialogs begun, by their temporary handles."""
     made: dict[Handle, Handle] = {}
     for action in turn.actions:
         if isinstance(action, Begin):

@@ -52,7 +52,7 @@ def establish_secret(cluster: Cluster, instance: str, application: str) -> bytes
 def _first(cluster: Cluster, topic: str, application: str, *, to_high: bool) -> bytes | None:
     """Return the secret with the lowest offset among the latest records of all keys.
 
-    So a topic has the same meaning before and after its compaction.
+    So the compaction of the topic does not change the result.
     """
     owner = application.encode()
     found: dict[bytes, bytes] = {}

@@ -30,7 +30,7 @@ _PAUSE, _SHARE = 3_000, 10
 
 @dataclass(frozen=True, slots=True)
 class CachedResult(Generic[T]):
-    """A cached result; ``value`` is None without a result.
+    """A cached result; ``value`` is None while there is no result.
 
     ``as_of`` is its time (epoch milliseconds), ``took`` the duration of reading, ``tried_at`` the
     last attempt. ``trouble`` explains why it could not be read again; ``value`` is then older.

@@ -35,10 +35,10 @@ class Fetching(Protocol):
 class StalledFetch:
     """Find stalled partitions in a consumer's statistics; ``clock`` is in seconds.
 
-    A partition is stalled if its fetch position stays below the last stable offset from one check
-    to the next, with a report of the client in between, while the client has no buffered records.
-    (A client with buffered records does not fetch because its application is slow.) The
-    reports are also passed to ``also``.
+    A partition is stalled if its fetch position is below the last stable offset in two successive
+    checks, has not changed, and the client has reported in between that it buffers no records. (A
+    client with buffered records does not fetch because its application is slow.) The reports are
+    also passed to ``also``.
     """
 
     def __init__(

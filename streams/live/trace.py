@@ -150,7 +150,7 @@ class Tracer:
         return Leg((), None, f"no report within {self._timeout:g} s")
 
     def _read(self, message: Message, from_initiator: bool) -> Leg | None:
-        """Return the leg in a record of the probe; ``None`` for a record of the other leg."""
+        """Return the leg in a record of the probe; ``None`` if it belongs to the other leg."""
         with suppress(MalformedError):
             if message.topic() == self._cluster.topics.event:
                 event = decode_event(message.value())

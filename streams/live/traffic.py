@@ -157,6 +157,6 @@ def _end(load: Load, client: Client, speaker: _Open, tally: Tally) -> None:
 
 
 def quantile(values: list[float], share: float) -> float:
-    """Return the value below which the given share of the values is; 0 without values."""
+    """Return the value below which the given share of the values is; 0 if there are no values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0

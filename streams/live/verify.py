@@ -50,7 +50,7 @@ class Verified:
 
 
 def verify_clusters(choose: Choose, clusters: Sequence[Cluster], asked: Asked) -> Verified:
-    """Verify the topics of clusters that dialogs may span.
+    """Verify the topics of all clusters to which dialogs may extend.
 
     Raises UsageError if a cluster has no catalog, or if dialogs may leave these clusters.
     """

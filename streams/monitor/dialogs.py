@@ -107,9 +107,9 @@ def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
 def sides(states: DataFrame) -> DataFrame:
     """Return one row per side of a dialog in a batch (STATE, static).
 
-    A row has the columns of ``DialogSide`` that the side's records in the batch provide (``state``
-    is null if no record has a state), ``gone_at`` if the last record deletes the side, and the
-    number of ``unreadable`` records, with the ``reason`` for one of them.
+    A row has the columns of ``DialogSide`` that the side's records in the batch provide. ``state``
+    is null if no record has a state. ``gone_at`` is set if the last record deletes the side.
+    ``unreadable`` is the number of unreadable records, and ``reason`` the reason for one of them.
     """
     at, gone = F.col("at"), F.col("gone")
     readable = F.col("state").isNotNull() & F.col("reason").isNull()

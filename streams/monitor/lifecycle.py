@@ -1,4 +1,4 @@
-"""The life of each message, from its first transmission to its last copy, as one session.
+"""The history of each message, from its first transmission to its last copy, as one session.
 
 A session contains all sightings of one message, with at most the horizon between successive
 sightings. When the session ends, the message gets a row if there is a problem: it never arrived

@@ -1,4 +1,4 @@
-"""Write a batch of figures to the store: one transaction per batch, each written once."""
+"""Write batches of figures to the store, each in one transaction and only once."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ _HEARTBEATS = "(presence)"
 class Watch:
     """Follow one query by its progress reports; call :meth:`look` at least once per 100 batches.
 
-    For the last batch with records, ``took`` and ``delay`` (from the mean timestamp to the commit)
-    are in seconds, ``ended`` is in seconds since 1970, and ``behind`` is the number of remaining
+    Figures of the last batch with records: ``took`` and ``delay`` (from the mean timestamp to the
+    commit) in seconds, ``ended`` in seconds since 1970, and ``behind``, the number of remaining
     records. ``reached``: all figures up to this time, in epoch milliseconds, are in the store.
     """
 

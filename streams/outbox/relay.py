@@ -224,7 +224,7 @@ class Relay:
         return Outgoing(topic, key, said.body, [(COMMAND, said.command)])
 
     def _last_batch(self) -> str | None:
-        """Return the id of the last batch that Kafka has; ``None`` without an offset."""
+        """Return the id of the last batch that Kafka has; ``None`` if there is no offset."""
         try:
             [known] = self._observer.committed([self._mark], timeout=self._timeout)
         except KafkaException as error:

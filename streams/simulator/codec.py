@@ -144,7 +144,7 @@ class Hop:
 
     @property
     def attempt(self) -> int:
-        """Return the number of the retry."""
+        """Return the number of the retry, or 0 for the first transmission."""
         return int(self._row[_ATTEMPT])
 
     @property
@@ -176,7 +176,7 @@ class Hop:
         first_hop: int | None = None,
         hide: bool = False,
     ) -> bytes:
-        """Return the bytes for the next instance; ``hide``: without the path so far."""
+        """Return the bytes for the next instance; with ``hide``, they omit the path so far."""
         row = list(self._row)
         row[_HOPS] -= spend
         row[_PATH] = (*(() if hide else row[_PATH]), (instance, at))

@@ -132,7 +132,7 @@ class EndpointProcess:
 
     @property
     def _caught_up(self) -> bool:
-        """Return whether the initial backlog has been applied; timers must wait until then."""
+        """Return whether the initial backlog has been applied; before that, timers must wait."""
         return all(p >= end for p, end in zip(self._positions, self._backlog, strict=True))
 
     def _turn(self) -> None:
@@ -244,7 +244,7 @@ class EndpointProcess:
             instance.wake_forwarder()
 
     def _trim(self) -> None:
-        """Trim the inputs immediately, the earliest time at which workers may trim them."""
+        """Trim the inputs immediately, which is the earliest time at which workers may do so."""
         self.node.retention.begin(TrimPoint(*self._positions))
         self.store.trim_point = self.node.trim_point() or self.store.trim_point
 

@@ -69,7 +69,7 @@ def calm_at(scenario: Scenario) -> int | None:
 
 
 def bound(topology: Topology, scenario: Scenario, there: str, back: str) -> int:
-    """Return the maximum wait of a message without faults, in microseconds.
+    """Return how long a message waits at most, in microseconds, if there are no faults.
 
     ``there`` and ``back`` are the services of the message and its acknowledgement.
     """

@@ -1,4 +1,4 @@
-"""The forwarder's process: write first, commit the position later, and buffer unsendable copies.
+"""The forwarder's process: write copies, commit positions later, and buffer unsendable copies.
 
 A crash loses buffered copies and uncommitted positions, so records after the committed positions
 are read and forwarded again.

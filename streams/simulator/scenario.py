@@ -240,10 +240,10 @@ class Application:
 class Scenario:
     """A run, without its topology and its seed.
 
-    ``aborts`` is the probability that a transaction is aborted, and ``stalls`` the probability that
-    a copy is written to ``in`` a second time, by a replica of the forwarder that stalled before its
-    write; ``skew`` is an instance's clock error, ``memory`` overrides MESSAGE_FORWARD_SIZE (in
-    bytes), and ``batch`` is the maximum number of records that a process reads at a time.
+    ``aborts`` is the probability that a transaction is aborted. ``stalls`` is the probability that
+    a stalled replica of the forwarder later writes a copy to ``in`` a second time. ``skew`` is an
+    instance's clock error, ``memory`` overrides MESSAGE_FORWARD_SIZE (in bytes), and ``batch`` is
+    the maximum number of records that a process reads at a time.
     """
 
     steps: tuple[Step, ...] = ()

@@ -28,9 +28,9 @@ class Link:
     ``up_share`` is the share of the sampled time in which the instance sent heartbeats, and
     ``seen_at`` is the arrival time of the last heartbeat. ``count`` messages were delivered over
     the link in the window, ``rate`` per second; p50, p95, p99 and max are their times on the link
-    in milliseconds, None without messages. ``held_copies`` and ``held_bytes`` (of bodies) are the
-    copies that the sending instance buffers for all next hops that are down, repeated for each such
-    link. ``routed``: routes of the sending instance lead to the receiving instance.
+    in milliseconds, None if there are no messages. ``held_copies`` and ``held_bytes`` (of bodies)
+    are the copies that the sending instance buffers for all next hops that are down, repeated for
+    each such link. ``routed``: routes of the sending instance lead to the receiving instance.
     """
 
     instance: str

@@ -50,9 +50,10 @@ class FoundMessage:
 class CopiedMessage:
     """A message of which several copies reached an endpoint, all within the horizon.
 
-    ``copies`` arrived from ``first_at`` to ``last_at``, ``delivered`` of them to a queue (at
-    ``places``: ``instance/database``); the other copies were removed. The other fields are the
-    numbers of duplicates by cause (see :class:`streams.store.Cause`).
+    ``copies`` is the number of copies, which arrived from ``first_at`` to ``last_at``.
+    ``delivered`` of them reached a queue (at ``places``: ``instance/database``); the other copies
+    were removed. The other fields are the numbers of duplicates by cause
+    (see :class:`streams.store.Cause`).
     """
 
     conversation: str

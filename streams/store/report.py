@@ -103,9 +103,9 @@ class Report:
     def duplicates_by_cause(self) -> dict[Cause, int]:
         """Return the number of duplicates so far by cause; all causes are keys.
 
-        The counts are based on single events and their attempt; :meth:`copies_by_cause` is exact,
-        but delayed. SEVERAL_TARGETS counts copies at rejected targets (11224); the other causes
-        count copies that the target's endpoint removed (11218).
+        The counts are based on the attempt numbers of single events; :meth:`copies_by_cause` is
+        exact, but delayed. SEVERAL_TARGETS counts copies at rejected targets (11224); the other
+        causes count copies that the target's endpoint removed (11218).
         """
         total = Counter(dict.fromkeys(Cause, 0))
         for row in self.event_counts():
@@ -181,8 +181,8 @@ class Report:
         """Return the number of duplicates by cause; every cause is a key.
 
         Each message's copies were compared, so the counts are exact, but available only when the
-        message's session is over. :meth:`duplicates_by_cause` is immediate, but based on the
-        attempt.
+        message's session is over. :meth:`duplicates_by_cause` is immediate, but based only on
+        attempt numbers.
         """
         columns = KINDS[CopiedMessage].table.c
         sums = [

@@ -18,7 +18,7 @@ AnySample = TypeVar("AnySample", bound=Sample)
 
 
 def looked_at(store: Store) -> int | None:
-    """Return the time of the last samples, epoch milliseconds; None without samples."""
+    """Return the time of the last samples, epoch milliseconds; None if there are none."""
     lasts = [sa.select(sa.func.max(KINDS[kind].table.c.until)) for kind in SAMPLES]
     found = [value for one in lasts for row in store.ask(one) for value in row.values()]
     return max((value for value in found if value is not None), default=None)

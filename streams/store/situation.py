@@ -46,7 +46,7 @@ class Situation:
         self._store = store
 
     def looked_at(self) -> int | None:
-        """Return the time of the last samples ("figures as of"); None without samples."""
+        """Return the time of the last samples ("figures as of"); None if there are none."""
         return looked_at(self._store)
 
     def dialog(self, conversation: str) -> tuple[DialogSide, ...]:

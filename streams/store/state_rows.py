@@ -14,12 +14,14 @@ class DialogSide:
     """One side of a dialog, in the state that its endpoint worker wrote last.
 
     ``instance`` is the instance, or the mirrored pair, after which its topics are named. ``state``
-    is SO, SI, CO, DI, DO, ER or CD. Instants are commit times of states: ``locked_at`` is the time
-    of the first record in which the initiator knows the answering broker (``far_broker``),
-    ``error_at`` the time of the first record in ER, ``progress_at`` the time of the first record
-    with this state and these three numbers (``sent``, ``acknowledged``: next to send, next to be
-    acknowledged; ``received``: next expected). ``ended_at``: the endpoint was closed; ``gone_at``:
-    its state was removed. ``position`` is the record's offset in its partition.
+    is SO, SI, CO, DI, DO, ER or CD. ``sent`` is the number of the next message to send,
+    ``acknowledged`` of the next to be acknowledged, ``received`` of the next expected. ``position``
+    is the record's offset in its partition.
+
+    Instants are commit times of states. ``locked_at`` is the time of the first record in which the
+    initiator knows the answering broker (``far_broker``), ``error_at`` of the first record in ER.
+    ``progress_at`` is the time of the first record with this state and these three numbers.
+    ``ended_at``: the endpoint was closed; ``gone_at``: its state was removed.
 
     ``depth`` messages are in its transmission queue, and ``parked`` fragments wait for a queue that
     is off. ``waiting_since``: the time at which the oldest message became the oldest; it has waited
@@ -87,7 +89,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class QueueSample:
-    """The transmission queue of an instance (or pair), with ``messages`` of ``dialogs``.
+    """The transmission queue of an instance (or pair): its numbers of messages and dialogs.
 
     ``oldest_at`` is the least ``waiting_since``; ``statuses`` is the number of messages per status.
     """
@@ -120,7 +122,7 @@ class LagSample:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatSample:
-    """Whether an instance's forwarder sent heartbeats; ``seen_at``: Kafka's time of the last."""
+    """Whether a forwarder sent heartbeats; ``seen_at`` is Kafka's timestamp of the last one."""
 
     instance: str
     at: int

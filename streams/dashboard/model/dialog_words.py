@@ -1,4 +1,4 @@
-"""Describe a dialog's life in text: parties, steps, decisions."""
+"""Describe a dialog's history in text: parties, steps, decisions."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """Percentiles in milliseconds; None without messages."""
+    """Percentiles in milliseconds; None if there are no messages."""
 
     count: int
     p50: float | None = None
@@ -158,7 +158,7 @@ def overview_of(found: Found) -> Overview:
 
 
 def waiting_of(queues: Sequence[QueueSample]) -> Waiting | None:
-    """Return the sum of all transmission queues; None without samples."""
+    """Return the sum of all transmission queues; None if there are no samples."""
     if not queues:
         return None
     oldest = (queue.oldest_at for queue in queues if queue.oldest_at is not None)

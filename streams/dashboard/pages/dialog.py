@@ -1,4 +1,4 @@
-"""Dialog: the life of one conversation, step by step."""
+"""Dialog: the history of one conversation, step by step."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from streams.report.sites import Sites
 from streams.report.snapshot import Range
 
 Positions = dict[tuple[str, int], bytes | None]
-"""Value of the last positions record, by topic and partition; None without such a record."""
+"""Value of the last positions record, by topic and partition; None if there is no such record."""
 
 
 @dataclass(frozen=True, slots=True)

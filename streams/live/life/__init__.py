@@ -1,11 +1,11 @@
-"""The life of one dialog, read from the topics of a cluster.
+"""The history (``Life``) of one dialog, read from the topics of a cluster.
 
 ::
 
     life = read_life(cluster, conversation)
     svg_text(draw_life(life))
 
-The modules, from records to a life: ``read`` finds records, ``records`` decodes them, ``copies``
+The modules, from records to a history: ``read`` finds records, ``records`` decodes them, ``copies``
 joins forwarders' records into arrows, ``decide`` explains each decision from the catalog, ``steps``
 and ``tally`` describe events and messages, ``build`` combines them, and ``draw`` makes a diagram.
 """

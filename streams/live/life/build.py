@@ -1,4 +1,4 @@
-"""Build a dialog's life from its records: steps in time order, messages, endpoints."""
+"""Build a dialog's history from its records: steps in time order, messages, endpoints."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def build_life(
     version: int = 0,
     left_out: Sequence[str] = (),
 ) -> Life:
-    """Return the life of a dialog; ``topology`` is the catalog that explains decisions."""
+    """Return the history of a dialog; ``topology`` is the catalog that explains decisions."""
     found = _Sorted()
     for record in records:
         found.take(record)

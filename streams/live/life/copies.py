@@ -2,8 +2,8 @@
 
 A copy's path lists the instances that have decided on the copy, with times. The last instance on
 the path of a record in ``txq`` wrote that record. The path of the record's successor contains the
-time at which the receiving instance read the record. So every record of ``txq`` is an arrow, and
-its successors provide the arrow's end.
+time at which the receiving instance read the record. So every record of ``txq`` becomes an arrow,
+whose end time is in the record's successors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draw part of a dialog's life as a sequence diagram."""
+"""Draw a dialog's history, or part of it, as a sequence diagram."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streams.live.life.life import Life, Step
 
 
 def draw_life(life: Life, *, rules: bool = False, fold: bool = True) -> Diagram:
-    """Return the diagram of a life.
+    """Return the diagram of a dialog's history.
 
     With ``rules``, each arrow shows its rule; with ``fold``, similar steps share one row.
     """

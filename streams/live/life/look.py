@@ -1,4 +1,4 @@
-"""Read a life from a cluster: its records, and the catalog that explains them."""
+"""Read a dialog's history from a cluster: its records, and the catalog that explains them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams.topology import Topology
 
 
 def read_life(cluster: Cluster, conversation: uuid.UUID, bounds: Bounds | None = None) -> Life:
-    """Return the life of a dialog; raise SurroundingsError if Kafka does not respond."""
+    """Return the history of a dialog; raise SurroundingsError if Kafka does not respond."""
     reading = read_dialog(cluster, conversation, bounds)
     catalog = read_catalog(cluster)
     topology = catalog.topology or Topology({})

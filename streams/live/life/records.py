@@ -69,7 +69,7 @@ class BrokerEvent(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The state of an endpoint at a certain time; ``None`` if it was removed."""
+    """The state of an endpoint at a certain time; ``dialog`` is ``None`` if it was removed."""
 
     home: str
     key: StateKey

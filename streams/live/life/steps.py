@@ -1,4 +1,4 @@
-"""The steps of a dialog's life, from its records: statements, copies, queues, events.
+"""The steps of a dialog's history, from its records: statements, copies, queues, events.
 
 Sights have no times yet, because times are relative to the first step, which is known only at the
 end.

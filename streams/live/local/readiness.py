@@ -111,7 +111,7 @@ def _sentences(status: int, body: bytes) -> tuple[str, ...]:
 
 
 def get(port: int, path: str) -> tuple[int, bytes] | None:
-    """Return the status and body of a page on loopback; None without an HTTP answer in time.
+    """Return the status and body of a page on loopback; None if no HTTP answer arrives in time.
 
     Any program may listen on the port, and may send anything, slowly and endlessly.
     """

@@ -1,6 +1,6 @@
 """Answer a SELECT over system views and queues with copies of the rows in SQLite.
 
-SQLite keeps a few megabytes in memory, and the rest in temporary files, which have a limit.
+SQLite keeps a few megabytes in memory, and the rest in temporary files of limited size.
 Bodies are only copied if the statement reads them.
 
 SQLite reads ``sys.routes`` as the table ``routes`` of an attached database ``sys``, so a statement

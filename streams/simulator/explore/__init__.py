@@ -7,8 +7,8 @@
     failure = reduce(tale)                   # the smallest case that still breaks the invariant
     write_case(failure.small, folder, "")    # replayed by `hopline simulate FILE --seed N`
 
-A seed is drawn (``topologies``, ``scenarios``, ``faults``), played (``case``), and a failing case
-is minimized (``shrink``) and written as files (``write``).
+A case is drawn from a seed (``topologies``, ``scenarios``, ``faults``) and played (``case``). A
+failing case is minimized (``shrink``) and written as files (``write``).
 """
 
 from streams.simulator.explore.case import Case, Tale, draw_case, play

@@ -31,7 +31,7 @@ class Case:
 
 
 class Tale(NamedTuple):
-    """The result of one run. ``events`` are the events of the virtual clock."""
+    """The result of one run. ``events`` is the number of events of the virtual clock."""
 
     seed: int
     instances: int

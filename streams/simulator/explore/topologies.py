@@ -31,7 +31,7 @@ from streams.topology import (
 )
 
 ORDERS = "Orders"
-"""The contract besides DEFAULT: Order by the initiator, Reply by the target, Note by both sides."""
+"""The contract besides DEFAULT: the initiator sends Order and Note, the target Reply and Note."""
 NOBODY = "tcp://Gone:4022"
 _TRANSPORTS = (*[Transport.FAILOVER] * 3, Transport.ALL, Transport.SEEDED)
 
