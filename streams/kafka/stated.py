@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from streams.errors import UsageError
 from streams.kafka.cluster import Cluster
 from streams.settings import (
@@ -66,6 +68,15 @@ def _demand_stateable(stated: Stated) -> None:
                 f"{key} of the cluster {stated.name} is not allowed in a topology.",
                 f"Set {_where(name, key)}.",
             )
+        if key.endswith(".location") and _is_special(stated.properties[key]):
+            raise UsageError(
+                f"{key} of the cluster {stated.name} is neither a file nor a folder.",
+                "The client library would read a device without end.",
+            )
+
+
+def _is_special(path: str) -> bool:
+    return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
 
 
 def _demand_said(stated: Stated, own: dict[str, str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from streams.errors import UsageError
@@ -124,3 +126,14 @@ def test_a_password_in_a_topology_is_refused() -> None:
         demand_stateable(Topology(clusters=clusters))
     assert "HOPLINE_CLUSTERS__DMZ__SASL_PASSWORD" in told.value.remedy
     assert "secret" not in str(told.value)
+
+
+def test_a_topology_cannot_name_a_device(tmp_path: Path) -> None:
+    """The client library would read some devices without end, and nothing else would run."""
+    (tmp_path / "ca.pem").touch()
+    for place in (tmp_path, tmp_path / "ca.pem", tmp_path / "missing", "half a \ud800", "\0"):
+        stated = Stated("dmz", {"bootstrap.servers": "a:1", "ssl.ca.location": str(place)})
+        assert stated_cluster(stated, HOME, NOBODY).properties["ssl.ca.location"] == str(place)
+    stated = Stated("dmz", {"bootstrap.servers": "a:1", "ssl.ca.location": "/dev/null"})
+    with pytest.raises(UsageError, match="neither a file nor a folder"):
+        stated_cluster(stated, HOME, NOBODY)
