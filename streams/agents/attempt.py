@@ -38,7 +38,7 @@ async def attempt(
 ) -> None:
     """Run the handler until it succeeds and its statements are confirmed; retry after rollbacks.
 
-    ``rollbacks`` is the number of earlier rollbacks, ``keep`` persists the count.
+    ``rollbacks`` is the number of earlier rollbacks; ``keep`` persists the count.
     """
     while True:
         # Enabling the queue resets the count, so a count that has reached the limit is obsolete.

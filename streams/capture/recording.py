@@ -65,7 +65,7 @@ def choose(
 ) -> list[str]:
     """Return the names of the topics to record; ``needed`` are the topics of a topology.
 
-    Raises UsageError if an instance or a pattern matches none, SurroundingsError if the cluster
+    Raises UsageError if an instance or a pattern matches no topic, SurroundingsError if the cluster
     lacks a needed topic.
     """
     places = {name: place_of(name, cluster.topics) for name in sorted(existing)}

@@ -41,7 +41,7 @@ log = logging.getLogger("hopline.client")
 _TAKEN = 8
 """Messages per poll; limits may be exceeded by up to this number."""
 _FETCHED: Mapping[str, Any] = {"fetch_message_max_bytes": 65_536, "enable_partition_eof": True}
-"""The prefetch of Kafka's client. lz4 may expand a fetch by a factor of 255."""
+"""The prefetch of Kafka's client. a fetch may grow by a factor of 255 when lz4 is decompressed."""
 _REPORTED = 100
 """Maximum number of errors of unreadable records that wait to be raised; others are logged."""
 _PATIENCE = 30.0

@@ -68,7 +68,7 @@ class Follower(Generic[Item]):
         *,
         last: int | None = None,
     ) -> None:
-        """Start at the beginning or, with ``last``, that number of records before each end."""
+        """Start at the beginning or, with ``last``, so many records before each partition's end."""
         self._make, self._order = make, order
         self._health = ConsumerHealth(cluster)
         self._consumer = cluster.consumer(

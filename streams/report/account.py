@@ -50,7 +50,7 @@ class Account:
     """The numbers of messages accepted from replays, by job."""
 
     def add(self, other: Account, limit: int) -> None:
-        """Add the account of other dialogs, with at most ``limit`` exceptions."""
+        """Add the account of other dialogs; keep at most ``limit`` exceptions in the list."""
         self.ledger.add(other.ledger, limit)
         self.dialogs += other.dialogs
         self.duplicates.update(other.duplicates)

@@ -65,7 +65,7 @@ class Side:
 
     ``peer`` is the place of the broker id to which the endpoint is locked, if any. Messages with
     numbers below ``acknowledged`` are settled: stored on the other side, or discarded from
-    ``discarded_from`` on. ``expired``: closed by the end of its lifetime. Messages of the other
+    ``discarded_from`` on. ``expired``: closed because its lifetime has ended. Messages of the other
     side from ``deaf_from`` on are not delivered; messages in ``parked`` wait for a queue that is
     off. ``sent`` is the number of the endpoint's messages, including those of its end; the endpoint
     has received all of the other side's messages below ``received``.

@@ -183,7 +183,7 @@ class Partition:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether work is already pending, in which case no wait is necessary."""
+        """Return whether work is already pending; if so, no wait is necessary."""
         return bool(self.pending) or (self.caught_up and self.endpoint.has_turn)
 
     def wait(self, now: int) -> float:
