@@ -32,7 +32,7 @@ def wrapped(
     width: int | None = None,
     break_words: bool = False,
 ) -> list[str]:
-    """Return a text as lines of at most ``width`` columns, or of the output width by default.
+    """Return a string as lines of at most ``width`` columns, or of the output width by default.
 
     The first line begins with ``first``, all other lines with ``rest``, which by default is the
     same number of spaces. A word longer than a line is not broken, so that a path can be copied,

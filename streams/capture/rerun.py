@@ -83,7 +83,7 @@ class Rerun:
         return again.apply(due.record, due.loop, now)
 
     def digest(self) -> str:
-        """Return a text that identifies this plan regardless of the speed."""
+        """Return a string that identifies this plan regardless of the speed."""
         files = [digest(file) for file in self.reader.files]
         in_time = self.speed is not None or self.rate is not None
         about = (*files, self.prefix, in_time, self.naming.new, self.naming.loops)

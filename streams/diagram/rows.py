@@ -126,7 +126,7 @@ def seconds(at: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, without characters that XML or Mermaid cannot represent."""
+    """Return a string on one line, without characters that XML or Mermaid cannot represent."""
     return "".join(c if c.isprintable() or c == NO_BREAK else " " for c in text)
 
 

@@ -82,7 +82,7 @@ def _login(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _quoted(value: str) -> str:
-    """Quote a text for JAAS, where a backslash escapes and a quote ends the text."""
+    """Quote a string for JAAS, where a backslash escapes and a quote ends the text."""
     if "\n" in value or "\r" in value:
         raise UsageError(
             "User names and passwords must not contain line breaks.", "Correct its file."

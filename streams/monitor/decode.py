@@ -69,5 +69,5 @@ def _projected(writers: Writers, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def clean(column: Column) -> Column:
-    """Return a text without invalid UTF-8, and without NUL, which PostgreSQL does not store."""
+    """Return a string without invalid UTF-8, and without NUL, which PostgreSQL does not store."""
     return F.translate(F.make_valid_utf8(column), "\0", "\ufffd")

@@ -104,7 +104,7 @@ def _unknown(asked: MissingRoute) -> ErrorReply:
 
 
 def error_text(text: str) -> str:
-    """Return a text that an Error can contain, because XML cannot represent every character."""
+    """Return a string that an Error can contain, because XML cannot represent every character."""
     return "".join(c if c.isprintable() else "?" for c in text[:_LONGEST])
 
 

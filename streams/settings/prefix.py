@@ -9,5 +9,5 @@ PREFIX_RULE = "Kafka allows letters, digits, '.', '_' and '-', and Hopline up to
 
 
 def is_prefix(text: str) -> bool:
-    """Return whether a topic's name can begin with a text."""
+    """Return whether a topic's name can begin with a string."""
     return _PREFIX.fullmatch(text) is not None

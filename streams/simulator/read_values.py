@@ -20,7 +20,7 @@ _LONGEST = 100 * 366 * 24 * 3600 * SECOND
 
 
 def word(node: Node, what: str) -> str:
-    """Return a text regardless of YAML's type: ``no`` and ``1`` are words here."""
+    """Return a string regardless of YAML's type: ``no`` and ``1`` are words here."""
     raw = node.raw
     if node.is_null or not isinstance(raw.value, str):
         node.fail(what)

@@ -12,7 +12,7 @@ from streams.prose import counted, wrapped
 from streams.topology import Finding, Severity
 
 Paint = Callable[[Severity, str], str]
-"""Return a text in the colour of a severity."""
+"""Return a string in the colour of a severity."""
 _INFOS = 10
 """Maximum number of infos shown per code, so that errors stay visible in a large estate."""
 

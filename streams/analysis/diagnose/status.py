@@ -172,7 +172,7 @@ def _parts(template: str) -> tuple[str, ...]:
 
 
 def _has_in_order(text: str, parts: Iterable[str]) -> bool:
-    """Return whether a text contains all parts, one after the other.
+    """Return whether a string contains all parts, one after the other.
 
     This takes linear time; a regular expression with ``.*?`` between the parts would backtrack.
     """

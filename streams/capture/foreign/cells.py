@@ -72,7 +72,7 @@ def guid(raw: Any) -> uuid.UUID | None:
 
 
 def word(raw: Any) -> str:
-    """Return a text in its comparable form: ``SEND Message`` is ``sendmessage``."""
+    """Return a string in its comparable form: ``SEND Message`` is ``sendmessage``."""
     return _WORD.sub("", str(raw or "").casefold())
 
 

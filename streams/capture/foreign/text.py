@@ -70,7 +70,7 @@ def _decoder(head: bytes) -> codecs.IncrementalDecoder:
 
 
 def _declared_only(name: str, head: bytes) -> bool:
-    """Return whether a text declares UTF-16 but has another encoding."""
+    """Return whether a string declares UTF-16 but has another encoding."""
     return name.startswith("utf-16") and not (marked_encoding(head) or unmarked_utf_16(head))
 
 

@@ -40,7 +40,7 @@ class _UtcOffset(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Return the number of minutes of a text such as ``+02:00``."""
+        """Return the number of minutes of a string such as ``+02:00``."""
         if isinstance(value, int):
             return value
         match = _OFFSET.fullmatch(str(value).strip())

@@ -20,7 +20,7 @@ class PointType(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Point:
-        """Return the value of a text; times are UTC unless they have a zone."""
+        """Return the value of a string; times are UTC unless they have a zone."""
         if isinstance(value, Point):
             return value
         text = str(value).strip()

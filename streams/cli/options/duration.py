@@ -19,7 +19,7 @@ class Duration(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Return the milliseconds of a text such as ``60s``."""
+        """Return the milliseconds of a string such as ``60s``."""
         if isinstance(value, int):
             return value
         found = read_duration(str(value))

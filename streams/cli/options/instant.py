@@ -8,7 +8,7 @@ import click
 
 
 def moment_of(text: str) -> int | None:
-    """Parse a text such as ``2026-11-03T12:03:04Z`` into epoch milliseconds; None if invalid."""
+    """Parse a string such as ``2026-11-03T12:03:04Z`` into epoch milliseconds; None if invalid."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -26,7 +26,7 @@ class Instant(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Return the milliseconds of a text such as ``2026-11-03T12:03:04Z``."""
+        """Return the milliseconds of a string such as ``2026-11-03T12:03:04Z``."""
         if isinstance(value, int):
             return value
         moment = moment_of(str(value))

@@ -20,7 +20,7 @@ class Finite(click.FloatRange):
     """A finite number within a range."""
 
     def convert(self, value: object, param: Param, ctx: Context) -> float:
-        """Return the number that a text such as ``0.5`` represents."""
+        """Return the number that a string such as ``0.5`` represents."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -36,7 +36,7 @@ class Seconds(click.ParamType):
         self.least, self.most = least, most
 
     def convert(self, value: object, param: Param, ctx: Context) -> float:
-        """Return the number that a text such as ``0.5`` represents."""
+        """Return the number that a string such as ``0.5`` represents."""
         seconds = float(click.FLOAT.convert(value, param, ctx))
         if not self.least <= seconds <= self.most:  # also rejects NaN
             self.fail(f"{value} is not between {self.least:.0f} and {self.most:.0f}.", param, ctx)

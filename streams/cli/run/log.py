@@ -79,7 +79,7 @@ def _indented(text: str) -> str:
 
 
 def _kept(text: str) -> list[str]:
-    """Return the first and the last lines of a text, with the number of lines in between."""
+    """Return the first and the last lines of a string, with the number of lines in between."""
     found = text.split("\n")
     left = len(found) - _FIRST - _LAST
     if left <= 1:

@@ -57,14 +57,14 @@ def show(text: str, words: Words | None = None) -> None:
 
 
 def painted(text: str, words: Words) -> str:
-    """Return a text with coloured words; click removes the colour if none is wanted."""
+    """Return a string with coloured words; click removes the colour if none is wanted."""
     for pattern, colour in words.items():
         text = re.sub(pattern, click.style(r"\g<0>", fg=colour, bold=True), text, flags=re.M)
     return text
 
 
 def folded(text: str, width: int | None) -> str:
-    """Return a text folded to ``width`` columns, except for longer words; None changes nothing.
+    """Return a string folded to ``width`` columns, except for longer words; None changes nothing.
 
     A line continues below its second column if it has columns, otherwise two spaces further in. Its
     first word may have a colour.

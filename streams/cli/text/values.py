@@ -47,13 +47,13 @@ def lines(text: str) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a text on one line of at most ``width`` characters; control characters are escaped."""
+    """Return one line of at most ``width`` characters, with escaped control characters."""
     shown = one_line(text[: width + 1])  # the text may be a body of several megabytes
     return shown if len(shown) <= width else shown[: max(0, width - 1)] + "…"
 
 
 def middle(text: str, width: int) -> str:
-    """Return a text of at most ``width`` characters, shortened in the middle."""
+    """Return a string of at most ``width`` characters, shortened in the middle."""
     if len(text) <= width:
         return text
     left = (width - 1) // 2

@@ -63,5 +63,5 @@ def _all(instance: Instance) -> tuple[Database, ...]:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Split a text of column names without quotes into words."""
+    """Split a string of column names without quotes into words."""
     return tuple(text.split())

@@ -67,7 +67,7 @@ ROW_COLUMNS = words(
 
 
 def queues_named(asked: Asked, text: str) -> Iterator[tuple[Instance, Database, Queue]]:
-    """Yield the queues whose name occurs in a text, in any case."""
+    """Yield the queues whose name occurs in a string, in any case."""
     folded = text.casefold()
     for instance, database in asked.databases():
         for queue in queues_of(database):

@@ -41,7 +41,7 @@ class SelectResult:
 
 
 def is_select(text: str) -> bool:
-    """Return whether a text is a statement, not the name of a view."""
+    """Return whether a string is a statement, not the name of a view."""
     return text.split(None, 1)[:1] != [] and text.split(None, 1)[0].casefold() == "select"
 
 

@@ -52,7 +52,7 @@ class SqlcmdVariables:
         return True
 
     def put_into(self, text: str, place: tuple[str, int, int]) -> tuple[str, tuple[str, ...]]:
-        """Return a text with its variables replaced, and the names of unset variables.
+        """Return a string with its variables replaced, and the names of unset variables.
 
         Raises InputError at ``place`` (file, line, column) if the script would become too large: a
         few hundred kilobytes could otherwise expand to more than fits into memory.

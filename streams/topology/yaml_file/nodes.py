@@ -211,7 +211,7 @@ class Node:
         return str(self.raw.value)
 
     def maybe_text(self, what: str) -> str | None:
-        """Return a text or nothing."""
+        """Return a string or nothing."""
         return None if self.is_null else self.text(what)
 
     def texts(self, what: str) -> tuple[str, ...]:
