@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial, wraps
 from threading import Event
-from typing import Any, Self, TypeVar
-
-import sqlalchemy as sa
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from streams.store.database import UnavailableError
-from streams.store.rows import LatencyStretch, LatencyWindow, Row
+from streams.store.rows import Row
 from streams.store.store import Store
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _FIRST_S, _LONGEST_S = 1.0, 30.0
+
+
+def _repeated(
+    method: Callable[Concatenate[Any, P], T],
+) -> Callable[Concatenate[PatientStore, P], T]:
+    """Return a method that repeats a call of the store while the database is unavailable."""
+
+    @wraps(method)
+    def repeated(self: PatientStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._patiently(partial(method, self, *args, **kwargs))
+
+    return repeated
 
 
 class PatientStore(Store):
@@ -41,30 +53,11 @@ class PatientStore(Store):
         found = tuple(rows)  # an iterator would be empty at the second attempt
         return self._patiently(lambda: super(PatientStore, self).write(query, run, batch_id, found))
 
-    def add_late(self, query: str, run: str, batch_id: int, rows: int) -> None:
-        """Add late rows; see :meth:`Store.add_late`."""
-        self._patiently(lambda: super(PatientStore, self).add_late(query, run, batch_id, rows))
-
-    def roll(
-        self,
-        start: int,
-        end: int,
-        together: Callable[[Sequence[LatencyWindow]], Iterable[LatencyStretch]],
-    ) -> None:
-        """Merge windows; see :meth:`Store.roll`."""
-        self._patiently(lambda: super(PatientStore, self).roll(start, end, together))
-
-    def prune(self, before: int) -> int:
-        """Delete old rows; see :meth:`Store.prune`."""
-        return self._patiently(lambda: super(PatientStore, self).prune(before))
-
-    def reach(self, instants: Mapping[str, int]) -> None:
-        """Store how far the queries have read; see :meth:`Store.reach`."""
-        self._patiently(lambda: super(PatientStore, self).reach(instants))
-
-    def ask(self, statement: sa.Select[Any]) -> tuple[Mapping[str, Any], ...]:
-        """Return the result of a statement; see :meth:`Store.ask`."""
-        return self._patiently(lambda: super(PatientStore, self).ask(statement))
+    add_late = _repeated(Store.add_late)
+    roll = _repeated(Store.roll)
+    prune = _repeated(Store.prune)
+    reach = _repeated(Store.reach)
+    ask = _repeated(Store.ask)
 
     def _patiently(self, call: Callable[[], T]) -> T:
         wait = _FIRST_S
