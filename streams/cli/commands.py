@@ -22,7 +22,7 @@ class Section(Enum):
 class Entry:
     """A command: its object as ``module:name``, and one line of help.
 
-    The line is here, not with the command, so that ``--help`` imports no command.
+    The help line is stored here, not with the command, so that ``--help`` imports no command.
     """
 
     target: str

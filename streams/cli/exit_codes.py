@@ -5,6 +5,6 @@ from __future__ import annotations
 NOT_OK = 1
 """The command ran, and its result is negative: findings, losses, differences, or not ready."""
 INTERRUPTED = 130
-"""Ctrl-C, as shells report SIGINT."""
+"""The command was interrupted with Ctrl-C; shells report SIGINT with this code."""
 READER_GONE = 141
-"""The reader of the output is gone, as shells report SIGPIPE."""
+"""The reader closed the output; shells report SIGPIPE with this code."""

@@ -30,7 +30,7 @@ _HELP = f"{__name__}.help"
 _WORDS = f"{__name__}.words"
 """Key in a click context's ``meta``: the part of the command line after the command's group."""
 _TRACEBACK = "HOPLINE_TRACEBACK"
-"""The variable that lets Python print unexpected errors, with their tracebacks."""
+"""The environment variable that makes Python print tracebacks of unexpected errors."""
 _LONGEST = 500
 """Maximum number of characters of an unexpected error."""
 
@@ -73,7 +73,7 @@ class LazyGroup(SuggestingGroup):
         return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one command; without its extra, it can only show and complete options.
+        """Import and return one command; without its extra, only its help and completion work.
 
         Raises ModuleNotFoundError if the command is to run and a library is missing.
         """
@@ -95,7 +95,7 @@ class LazyGroup(SuggestingGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, and note whether it is only to show its help."""
+        """Find the command, and record whether only its help is requested."""
         ctx.meta[_HELP] = not set(ctx.help_option_names).isdisjoint(args)
         ctx.meta[_WORDS] = tuple(args)
         return super().resolve_command(ctx, args)

@@ -19,6 +19,7 @@ from streams.client.conversation import Conversation, StatementError
 from streams.client.statements import Statements
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import (
+    UNCOMPRESSED,
     Cluster,
     KafkaError,
     KafkaException,
@@ -59,7 +60,7 @@ class Client(Statements):
         self._reply_to = f"{application}/{uuid.uuid4()}"
         # Infinite: otherwise, Kafka's client would drop the older statements of a conversation
         # during a long outage, and deliver the newer statements after it.
-        self._producer = cluster.producer(linger_ms=5, message_timeout_ms=0)
+        self._producer = cluster.producer(linger_ms=5, message_timeout_ms=0, **UNCOMPRESSED)
         self._refused, self._why = 0, ""
         # The producer cannot be replaced: Kafka may or may not have its unconfirmed statements, and
         # a statement that is written twice is applied twice.

@@ -14,7 +14,7 @@ import secrets
 import uuid
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, KafkaError, partitions_of, read_all
+from streams.kafka import UNCOMPRESSED, Cluster, KafkaError, partitions_of, read_all
 from streams.protocol import SECRET_BYTES
 from streams.wire import MalformedError
 from streams.wire.id_secret import decode_secret, encode_secret, secret_key, secret_owner
@@ -73,7 +73,8 @@ def _first(cluster: Cluster, topic: str, application: str, *, to_high: bool) -> 
 def _write(cluster: Cluster, topic: str, application: str) -> None:
     """Store a new secret under a new key; return when Kafka has stored it."""
     failed: list[KafkaError] = []
-    producer = cluster.producer(linger_ms=0)  # idempotent: a retry does not store another record
+    # idempotent: a retry does not store another record
+    producer = cluster.producer(linger_ms=0, **UNCOMPRESSED)
     producer.produce(
         topic,
         partition=_PARTITION,

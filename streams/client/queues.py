@@ -9,8 +9,8 @@ from dataclasses import replace
 from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import (
     CatalogState,
+    CheckedConsumer,
     Cluster,
-    Consumer,
     ConsumerHealth,
     KafkaException,
     TopicPartition,
@@ -51,7 +51,7 @@ class QueueSettings:
         """Read the catalog from its start; a change that is still being committed is read later."""
         return read_catalog(self._cluster, to_high=False)
 
-    def _follow(self) -> Consumer:
+    def _follow(self) -> CheckedConsumer:
         consumer = self._cluster.consumer(
             f"{self._cluster.topics.prefix}reader", stats=self._health.report
         )

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
+    UNCOMPRESSED,
     AbortedError,
     Cluster,
     KafkaError,
@@ -84,7 +85,7 @@ class Readings:
         if self._producer is None:
             # its error states the remedy if there is no start position
             partitions_of(self._cluster, self._log)
-            self._producer = self._cluster.producer(linger_ms=0)
+            self._producer = self._cluster.producer(linger_ms=0, **UNCOMPRESSED)
         failed: list[KafkaError] = []
         at = time.time_ns() // 1_000_000
         for partition, position in positions.items():

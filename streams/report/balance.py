@@ -107,7 +107,7 @@ class _Balance:
         self._order(here)
 
     def _receivers(self, sender: EndpointKey, place: str | None) -> Receivers:
-        """Return the receiver at ``place``; if it is None, all possible receivers. Cached."""
+        """Return the receiver at ``place``, or all possible receivers if ``place`` is None."""
         other = sender.conversation, not sender.is_initiator
         towards = EndpointKey(place or "", *other)
         if towards not in self.receivers:

@@ -35,14 +35,15 @@ class DialogParts:
     begins: list[Began] = field(default_factory=list)
     queued: list[Queued] = field(default_factory=list)
     ends: list[QueuedEnd] = field(default_factory=list)
-    kept: dict[tuple[str, str, bool], Kept] = field(default_factory=dict)
+    kept: dict[tuple[str, str, bool, int], Kept] = field(default_factory=dict)
+    """The latest state record of each endpoint in each partition."""
     refused: dict[bytes, Refused] = field(default_factory=dict)
     failed: list[Failed] = field(default_factory=list)
     unaccepted: list[Unaccepted] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
 
     def take(self, part: Part) -> None:
-        """Add a part to the parts of its type."""
+        """Add a part to the collection for its type."""
         match part:
             case Sent() | Ended():
                 self.statements.append(part)
@@ -92,11 +93,22 @@ class DialogParts:
         )
 
     def _keep(self, part: Kept) -> None:
-        """Keep the latest state record of each endpoint."""
-        key = part.home, part.database, part.is_initiator
+        """Keep the latest state record of each endpoint in each partition."""
+        key = part.home, part.database, part.is_initiator, part.at[0]
         before = self.kept.get(key)
         if before is None or part.at >= before.at:
             self.kept[key] = part
+
+    def states(self) -> Iterator[Kept]:
+        """Yield the state record of each endpoint that still has a state.
+
+        If the instance was repartitioned, an endpoint has a tombstone in its earlier partition,
+        which says nothing about its state in the new partition.
+        """
+        latest = sorted(part for part in self.kept.values() if part.value is not None)
+        states = {(part.home, part.database, part.is_initiator): part for part in latest}
+        for endpoint in sorted(states):
+            yield states[endpoint]
 
 
 def _when_refused(refused: Refused) -> tuple[int, int]:

@@ -104,8 +104,7 @@ class Gatherer:
         if len(dialog) != _ID:
             return
         conversation = uuid.UUID(bytes=dialog)
-        kept = (found.kept[endpoint] for endpoint in sorted(found.kept))
-        sides = tuple(self._sides(conversation, kept))
+        sides = tuple(self._sides(conversation, found.states()))
         refused = self._settle_refusals(facts, conversation, found, sides)
         self._note_statements(facts, conversation, found, refused)
         _note_queues(facts, conversation, found)

@@ -26,7 +26,8 @@ _COLUMNS: dict[str, tuple[type, ...]] = {
     "mirror_address": (str, _NULL),
     "lifetime": (int, _NULL),  # seconds
 }
-"""The columns, with the types of valid values: a view's columns may have any type."""
+"""The columns, each with the types of its valid values. Rows are checked, because the table may be
+a view whose columns have any type."""
 DIRECTORY = sa.table("hopline_directory", *map(sa.column, _COLUMNS))
 _REMEDY = "docs/writing_a_service.md has the definition of a directory's table."
 _LONGEST_REASON = 300

@@ -60,7 +60,7 @@ class LatencyWindow:
 
 @dataclass(frozen=True, slots=True)
 class LatencyStretch(LatencyWindow):
-    """The merged windows of a longer time (:mod:`streams.store.rollup`)."""
+    """Several windows, merged into a longer one (:mod:`streams.store.rollup`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import click
 import pytest
@@ -197,8 +198,10 @@ def test_a_property_that_librdkafka_rejects_is_reported_with_its_source(
 
 def test_a_property_wins_over_what_is_set_here_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, Any]] = []
-    monkeypatch.setattr("streams.kafka.cluster.Producer", given.append)
-    monkeypatch.setattr("streams.kafka.cluster.Consumer", given.append)
+    for client in ("Producer", "CheckedConsumer"):
+        monkeypatch.setattr(
+            f"streams.kafka.cluster.{client}", lambda c, *_: given.append(c) or Mock()
+        )
     cluster = Cluster("x:1", properties={"linger.ms": "9", "session.timeout.ms": "8000"})
     cluster.producer(linger_ms=1)
     cluster.consumer("g")

@@ -33,10 +33,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a capture of 50 MB: a dialog with many messages."""
     path = tmp_path_factory.mktemp("interrupts") / "large.avro"
     origin = Metadata(CaptureOrigin.CAPTURED, "ssb.", "test", 0)
-    [first, second] = records([begin(1), send(1, body=bytes(200))])
+    [first, second] = records([begin(1), send(1, body=bytes(2_000))])
     with CaptureWriter(path, origin, codec=Codec.NULL) as writer:
         writer.write(first)
-        size = len(second.key or b"") + 200 + sum(len(raw or b"") for _, raw in second.headers)
+        size = len(second.key or b"") + 2_000 + sum(len(raw or b"") for _, raw in second.headers)
         for offset in range(1, 2 * HALF // size):
             writer.write(replace(second, offset=offset))
     return path
@@ -86,7 +86,7 @@ def has_read(process: subprocess.Popen[str]) -> int:
     [
         (),
         ("--records",),
-        ("--where", "size > 1000"),
+        ("--where", "size > 10000"),
         ("--conversation", "00000000-0000-0000-0000-000000000002"),
         ("--parquet", "{}.parquet"),
     ],

@@ -18,8 +18,9 @@ from streams.report import ALWAYS, Fate, Fault, Span
 from streams.report.account import Account, Judge
 from streams.report.begins import Begins
 from streams.report.dialog_filter import EVERYBODY, LIVE, DialogFilter
+from streams.report.dialog_parts import DialogParts
 from streams.report.gather import Gatherer
-from streams.report.parts import Part
+from streams.report.parts import Kept, Part
 from streams.report.record_reader import Record, RecordReader
 from streams.report.sites import Sites
 from streams.wire import encode_event
@@ -253,6 +254,26 @@ def test_a_refused_contract_is_read_from_its_event() -> None:
     other = target | {"error": int(Number.NOT_IN_THIS_STATE)}
     log.emit(EventKind.MESSAGE_UNDELIVERABLE, ONE, sequence=3, database="DatabaseB", **other)
     assert log.account().ledger.outcomes == ledger.outcomes, "no number, and another error"
+
+
+@pytest.mark.parametrize("earlier", [0, 2])
+def test_the_tombstone_of_an_earlier_partition_removes_no_state(earlier: int) -> None:
+    """A repartitioned instance has it until the topic is compacted."""
+
+    def state(partition: int, offset: int, value: bytes | None) -> Kept:
+        return Kept((partition, offset), "ServerA", "DatabaseA", True, value)
+
+    parts = DialogParts()
+    for part in (
+        state(earlier, 90, None),
+        state(1, 4, b"new"),
+        state(earlier, 3, b"old"),
+        state(1, 5, b"newer"),
+    ):
+        parts.take(part)
+    assert [found.value for found in parts.states()] == [b"newer"]
+    parts.take(state(1, 6, None))
+    assert not list(parts.states())
 
 
 def test_exceptions_are_in_order_and_have_a_limit_and_counts_have_none() -> None:

@@ -142,7 +142,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-49b", DOC, "CREATE ROUTE: LIFETIME",
-        "From that time on it is ignored, for conversations of any age.",
+        "An expired route is ignored, even for conversations that began before it expired.",
         at=home(route("R", "Svc", to="tcp://S:4022", expires=NOW + 10)),
         asks=sent_from("AW", to="Svc", broker="D"),
         now=NOW + 10,

@@ -204,7 +204,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-29b", DOC, f"{POST}: high availability",
-        "A gateway forwards by the full route of its msdb.",
+        "A gateway forwards by the route of its msdb that names both service and broker id.",
         at=gateway(),
         asks=from_outside(to="TargetService", broker="DatabaseB"),
         expects=forwarded("M1", by="ForwardingRoute", to=B, broker="DatabaseB"),

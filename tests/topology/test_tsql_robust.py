@@ -38,7 +38,7 @@ def mutated(draw: st.DrawFn) -> bytes:
     return text.encode(encoding, "replace")
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(mutated())
 def test_a_mutated_script_is_read(data: bytes) -> None:
     check_script(data)

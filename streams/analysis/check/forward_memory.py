@@ -9,9 +9,10 @@ from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import passages
 from streams.analysis.objects import finding
 from streams.prose import counted
+from streams.protocol import Limits
 from streams.topology import Finding, Severity
 
-FRAGMENT = 65_536
+FRAGMENT = Limits().fragment
 """The size of the largest fragment, in bytes (U-23)."""
 _MEGABYTE = 1024 * 1024
 

@@ -48,7 +48,8 @@ CHECKS = (
         (_E,),
         "reference 1.5",
         "Only one active database of an instance may have a given broker id. SQL Server refuses "
-        "or disables the other one (9723, 9772), and its services can no longer be found.",
+        "or disables the other database (9723, 9772), and the services of that database can no "
+        "longer be found.",
         "Run ALTER DATABASE ... SET NEW_BROKER on the copy.",
         in_one,
     ),

@@ -151,8 +151,8 @@ CHECKS = (
         "A data-dependent router that cannot serve a target",
         (Severity.ERROR, Severity.WARNING),
         "reference 6",
-        "A router receives a dialog, reads the intended service from its first message, and "
-        "forwards everything in a dialog of its own, under the same contract. So its database "
+        "A router receives a dialog and reads the intended service from the first message. It "
+        "forwards all messages in a new dialog with the same contract. So the router's database "
         "needs the contracts and message types of all targets, its service must accept these "
         "contracts, and each copy of the router needs a route to each target. A service counts as "
         "a router if its name is DataDependentRouting, or if code that reads its queue begins "

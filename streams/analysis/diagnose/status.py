@@ -95,7 +95,8 @@ _PHRASES: tuple[tuple[int, str], ...] = (
     (9782, "exception occurred while dispatching a message"),
     (9736, "error occurred in dialog transmission"),
 )
-"""Error numbers, each with a phrase of its text; a phrase comes before any that it contains."""
+"""Error numbers, each with a phrase from its text. The first match counts, so a longer phrase comes
+before a phrase that it contains."""
 
 _WINDOWS = {
     11001: 9783, 11002: 9783, 11004: 9783,

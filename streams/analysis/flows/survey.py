@@ -27,7 +27,7 @@ class FailurePoint(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SinglePoint:
-    """An instance, or a route as ``Instance/Database/Route``, without which flows stop."""
+    """A single point of failure: an instance, or a route as ``Instance/Database/Route``."""
 
     name: str
     kind: FailurePoint

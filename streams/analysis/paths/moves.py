@@ -12,8 +12,9 @@ from typing import NamedTuple
 from streams.analysis.paths.circles import Circles
 from streams.analysis.paths.network import Disposition, Ending, Network, State, Step
 from streams.errors import Number
+from streams.protocol import Limits
 
-HOPS = 16
+HOPS = Limits().hops
 """The maximum number of times that a message may be forwarded (U-34)."""
 
 

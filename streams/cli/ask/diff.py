@@ -76,8 +76,8 @@ def diff(
 
     OLD and NEW are folders or names of shipped topologies; NEW defaults to OLD. --without removes
     an object from NEW, for example to see what happens if a gateway fails. A flow stops if no path
-    leads to a broker id or database that it reached in OLD; it loses redundancy if fewer paths lead
-    there.
+    in NEW leads to a broker id or database that the flow reached in OLD. A flow loses redundancy if
+    fewer paths lead there.
 
     The exit code is 1 if anything changes, or if captured messages arrived anywhere other than
     where OLD sends them.

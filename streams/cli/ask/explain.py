@@ -34,7 +34,7 @@ _WORDS = {
     "--at",
     required=True,
     metavar="INSTANCE[/DATABASE]",
-    help="Instance and database that hold the message.",
+    help="Instance and database where the message is.",
 )
 @click.option("--to", "service", required=True, type=SERVICE, help="Target service of the message.")
 @click.option("--broker", type=BROKER_ID, help="Broker id that the conversation names.")

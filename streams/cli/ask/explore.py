@@ -13,7 +13,7 @@ from streams.prose import counted
 from streams.simulator.explore import Failure, Tale, explore, explored_text, reduce, write_case
 
 _SMALL = 3
-"""The maximum number of failures to minimize: the first failure of each invariant."""
+"""Maximum number of failures to minimize; for each invariant, only its first failure counts."""
 
 
 def run_exploration(first: int, count: int, processes: int | None, output: Path) -> bool:

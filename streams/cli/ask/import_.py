@@ -48,10 +48,10 @@ def import_(
 ) -> None:
     """Convert T-SQL scripts into a topology, and report what was understood.
 
-    NAME is the host name of an instance. SCRIPT is one of its T-SQL scripts, SNAPSHOT a
-    snapshot of the live server (see `hopline diagnose`), FOLDER a folder of its scripts (.sql).
-    NAME may be given several times; its scripts are then applied in that order. If FOLDER has no
-    NAME, each script, snapshot or folder in it becomes one instance.
+    NAME is the host name of an instance. SCRIPT is one of its T-SQL scripts, SNAPSHOT a snapshot of
+    the live server (see `hopline diagnose`), FOLDER a folder of its scripts (.sql). If NAME is
+    given several times, its scripts are applied in the order of the arguments. If FOLDER has no
+    NAME, each script, snapshot or folder in FOLDER becomes one instance.
 
     The scripts are copied unchanged, so findings name their files and lines. Any encoding is
     accepted, and semicolons are optional. Statements that do not concern Service Broker are

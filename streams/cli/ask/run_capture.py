@@ -1,4 +1,4 @@
-"""A simulated run as a capture: every topic as on Kafka, byte for byte."""
+"""Write a simulated run as a capture, in which every topic has the same bytes as on Kafka."""
 
 from __future__ import annotations
 

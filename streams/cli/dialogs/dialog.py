@@ -28,7 +28,7 @@ _INTEGER = 2**31 - 1
 
 
 def _lifetime(_: click.Context, __: click.Parameter, seconds: int | None) -> int | None:
-    """Return T-SQL's integer: 0 and less are allowed, because the engine refuses them with 8406."""
+    """Check the range of T-SQL's integer; the engine itself refuses 0 and less with error 8406."""
     if seconds is not None and not -_INTEGER - 1 <= seconds <= _INTEGER:
         raise click.BadParameter(f"{seconds} is not in the range 1<=x<={_INTEGER}.")
     return seconds

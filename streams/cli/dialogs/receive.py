@@ -204,7 +204,7 @@ def _show_group(group: uuid.UUID | None, format_: str) -> None:
 
 
 def _queue(instance: Instance, database: Database, name: str) -> str:
-    """Return the stored name of a queue that is declared or used by a service."""
+    """Return a queue's name as in the catalog; raise UsageError if there is no such queue."""
     names = {queue.name.casefold(): queue.name for queue in queues_of(database)}
     declared = queue_named(database, name)
     found = declared.name if declared is not None else names.get(name.casefold())

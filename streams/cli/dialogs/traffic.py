@@ -118,9 +118,10 @@ def traffic(
 ) -> None:
     """Generate open-loop load, and report late sends.
 
-    Each message is due at a fixed time. A message that is sent later (because Kafka did not
-    accept it, this process had no CPU, or all dialogs were pausing) counts as late;
-    later messages keep their times. A slow system shows lateness, not a lower rate.
+    Each message is due at a fixed time. A message that is sent later (because Kafka did not accept
+    it, this process had no CPU, or all dialogs were pausing) counts as late; later messages keep
+    their times. If the system is slow, more messages are late, but the requested rate stays the
+    same.
 
     This side ends its dialogs after --length messages; with --leave-open it only stops sending.
     The command does not run the target application. `hopline status` shows the workers' lag, and

@@ -47,7 +47,7 @@ _HEAD = """\
     show_default=True,
     metavar="TEXT",
     help="Kafka principal of a role: {role} is replaced with its name, {kind} with the part "
-    "before the dot. A TEXT without either gives all roles that --role selects to one user.",
+    "before the dot. A TEXT without either names one user for all roles that --role selects.",
 )
 @click.option("--apply", "wanted", is_flag=True, help="Create the ACLs on the cluster.")
 @click.option(
@@ -182,7 +182,7 @@ def _lines(each: _Found) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """Return a one-line comment: text after a line break in a name would run as a command."""
+    """Return a comment on one line; after a line break in a name, text would run as a command."""
     return "\n# " + one_line(text)
 
 

@@ -38,8 +38,9 @@ def _data_option(function: _F) -> _F:
 def kafka() -> None:
     """Run a local Kafka broker on loopback, without a container image.
 
-    Needs Java 17 or newer. Kafka's jars are downloaded once from Maven Central (HOPLINE_MAVEN names
-    a mirror) into the user's cache (HOPLINE_CACHE), or used from an unpacked Kafka at KAFKA_HOME.
+    Needs Java 17 or newer. The command downloads Kafka's jars once from Maven Central
+    (HOPLINE_MAVEN names a mirror) into the user's cache (HOPLINE_CACHE). If KAFKA_HOME names an
+    unpacked Kafka, the command uses its jars.
     """
 
 
@@ -107,7 +108,7 @@ def status(ctx: click.Context, data: Path | None, format_: str) -> None:
 def prepare_(spark: bool) -> None:
     """Download the jars and create the class archive that halves the startup time.
 
-    Does nothing if nothing is missing.
+    If all files exist, the command does nothing.
     """
     if prepare():
         click.echo(f"Kafka {KAFKA_VERSION} is ready to start.", err=True)

@@ -85,7 +85,7 @@ class _Found:
 
     @property
     def condition(self) -> str:
-        """Return the clusters for which the replicas are true, if no cluster was asked."""
+        """Return the condition for the number of replicas, if it depends on an unknown cluster."""
         depends = self.comparison is None and self.replication.depends_on_brokers
         return "on three or more brokers, " if depends else ""
 

@@ -112,15 +112,15 @@ def import_(
 ) -> None:
     """Convert traces and message logs of other systems into a capture.
 
-    Recognizes these by their columns: Extended Events (rows of sys.fn_xe_file_target_read_file as
-    XML, CSV or JSON, or an export of SSMS), SQL Trace and Profiler (rows of fn_trace_gettable,
-    Profiler's XML), and dumps of sys.conversation_endpoints, sys.transmission_queue and queues. Any
-    other table is a message log, whose columns you name. Tables may be CSV, JSON, JSON Lines or
-    Parquet, of any size.
+    The command recognizes these inputs by their columns: Extended Events (rows of
+    sys.fn_xe_file_target_read_file as XML, CSV or JSON, or an export of SSMS), SQL Trace and
+    Profiler (rows of fn_trace_gettable, Profiler's XML), and dumps of sys.conversation_endpoints,
+    sys.transmission_queue and queues. Any other table is a message log, whose columns you name.
+    Tables may be CSV, JSON, JSON Lines or Parquet, of any size.
 
     INSTANCE is the instance where a recording was made, if the recording does not name it; the
-    default is the file's name. The exit code is 1 if anything could not be mapped, or nothing was
-    found; unmapped input is reported by kind, with counts.
+    default is the file's name. Input that cannot be mapped is reported by kind, with counts. The
+    exit code is 1 if there is such input, or if nothing was found.
 
     \b
       hopline capture import ServerA=broker_events.xml --output friday.avro

@@ -175,7 +175,7 @@ def _lines(output: Path, manifest: Manifest, outcome: Recorded | None) -> Iterat
     if outcome.unreadable:
         yield (
             f"{counted(outcome.unreadable, 'record')} without headers: a header name is not "
-            "UTF-8, so the client library cannot read any of them"
+            "UTF-8, so the client library cannot read the headers"
         )
     for gap in manifest.gaps[:20]:
         yield _gap(gap)

@@ -55,8 +55,8 @@ _DEFAULT = DashboardConfig()
 @click.option(
     "--published",
     metavar="HOST:PORT",
-    help="In a container: the address of its port on the host. A loopback address requires no "
-    "token.",
+    help="In a container: the address on the host at which its port is published. A loopback "
+    "address requires no token.",
 )
 @click.option(
     "--token",

@@ -54,9 +54,9 @@ def query(
 ) -> None:
     """Print a system view, or the result of a SELECT over views and queues.
 
-    The columns are those of SQL Server's documentation, after columns for the instance and
-    database of a row. The views show committed state; workers need not run. The table shows only
-    the columns that fit; JSON contains all columns.
+    Each row begins with its instance and database; the other columns are those of SQL Server's
+    documentation. The views show committed state; workers need not run. The table shows only the
+    columns that fit; JSON contains all columns.
 
     \b
     hopline query sys.routes --at ServerA
@@ -64,8 +64,8 @@ def query(
         GROUP BY state_desc"
     hopline query --at ServerB/DatabaseB "SELECT TOP 5 * FROM dbo.TargetQueue"
 
-    SQLite runs a SELECT on copies of the views; it cannot change anything. A queue shows the
-    messages that its consumer group has not received, or all messages if the topology names no
+    SQLite runs a SELECT on copies of the views, so the SELECT cannot change anything. A queue shows
+    the messages that its consumer group has not received, or all messages if the topology names no
     group.
     """
     cluster = cluster_of(bootstrap, prefix)
@@ -91,7 +91,7 @@ def _view(asked: Asked, view: View) -> Iterator[Row]:
 
 
 def _print(rows: Iterable[Row], columns: Sequence[str], format_: str) -> None:
-    """Print rows without keeping their bodies, which may have gigabytes."""
+    """Print rows; do not keep their bodies in memory, which may be gigabytes."""
     if format_ == "json":
         _print_json(rows)
         return
@@ -102,7 +102,7 @@ def _print(rows: Iterable[Row], columns: Sequence[str], format_: str) -> None:
 
 
 def _print_json(rows: Iterable[Row]) -> None:
-    """Print rows one by one, in the form in which ``json.dumps`` returns the whole list."""
+    """Print rows one by one, with the same text as ``json.dumps`` for the whole list."""
     before = "[\n  "
     for row in rows:
         text = json.dumps(row, indent=2, ensure_ascii=False, default=_body)
@@ -120,4 +120,4 @@ def _columns(view: View, at: str | None) -> tuple[str, ...]:
 def _body(value: object) -> object:
     if isinstance(value, bytes):
         return body_of(value)
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} cannot be converted to JSON")

@@ -132,7 +132,7 @@ class ReplayOptions:
     default="30s",
     show_default=True,
     type=DURATION,
-    help="Maximum time without an answer from Kafka.",
+    help="Maximum time without a response from Kafka.",
 )
 @format_option()
 @click.pass_context
@@ -149,8 +149,9 @@ def replay(
     the same command with --job ID continues, and nothing is sent twice. At the end, deliveries
     are compared with the captured run and with the prediction of the routing core.
 
-    Conversations keep their ids, so replay to a cluster that has none of these dialogs. Or give
-    them new ids, so that the monitor and 'hopline verify' can distinguish them from live dialogs.
+    If conversations keep their ids, the cluster must have none of these dialogs. With new ids
+    (--new-conversations), the monitor and 'hopline verify' can distinguish the replayed dialogs
+    from live ones.
 
     \b
     hopline replay friday --topology new --dry-run
@@ -249,7 +250,7 @@ def _commands(reader: CaptureReader) -> Contents:
         raise InputError(
             f"The capture has {counted(found.skipped, 'record')}, but no commands.",
             file=str(reader.path),
-            remedy=f"Capture the topics {reader.metadata.prefix}cmd.INSTANCE, which hold the "
+            remedy=f"Capture the topics {reader.metadata.prefix}cmd.INSTANCE, which contain the "
             "commands.",
         )
     return found

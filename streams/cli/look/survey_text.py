@@ -95,7 +95,7 @@ def _duration(milliseconds: float) -> str:
 
 
 def survey_json(survey: Survey) -> dict[str, Any]:
-    """Return a survey for scripts: instants in epoch milliseconds."""
+    """Return a survey as plain values for scripts; times are in epoch milliseconds."""
     return {
         "records": survey.records,
         "body_bytes": survey.body_bytes,

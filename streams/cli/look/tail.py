@@ -46,7 +46,7 @@ _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
     "--last",
     metavar="N",
     type=click.IntRange(min=0),
-    help="Print about this many records of each topic first. [default: all]",
+    help="Begin with about the last N records of each topic. [default: all]",
 )
 @timeout_option()
 @format_option()

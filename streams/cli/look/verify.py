@@ -171,7 +171,7 @@ def _clusters(given: VerifyOptions, asked: Asked) -> Verified:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The choice of an engine by the options and the number of records."""
+    """Choose the engine, from the options and the number of records."""
 
     given: VerifyOptions
     clusters: Sequence[Cluster] = ()

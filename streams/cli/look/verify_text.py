@@ -24,7 +24,7 @@ WORDS: Words = {
     rf"(?<=\d )(?:{'|'.join(fault.value for fault in Fault)})(?=$|, \d)": BAD,
     r"(?<=^verdict {17})nothing lost|(?<=^  verdict {21})nothing lost": GOOD,
 }
-"""The exceptions, and the verdict; the output of `hopline demo` has them too."""
+"""The colours of exceptions and of the verdict; the output of `hopline demo` uses them too."""
 
 
 def verified_text(verified: Verified) -> str:

@@ -103,8 +103,8 @@ class SettingOption(click.Option):
 def setting_option(section: str, name: str, unset: str = "", **extra: Any) -> Callable[[F], F]:
     """Add the option of a setting, with its default and description.
 
-    ``unset`` is the description of a missing value, for a command without the default; ``extra`` is
-    passed to click.
+    If ``unset`` is given, the help shows it instead of the default, for a command that uses another
+    value if the option is missing. ``extra`` is passed to click.
     """
     setting = setting_of(section, name)
     default = setting.default
@@ -129,7 +129,7 @@ def setting_option(section: str, name: str, unset: str = "", **extra: Any) -> Ca
 
 
 def section_options(section: str, **unset: str) -> Callable[[F], F]:
-    """Add the options of all settings of a section; ``unset`` as for one option."""
+    """Add the options of all settings of a section; ``unset`` is as in :func:`setting_option`."""
 
     def add(command: F) -> F:
         for setting in reversed(list(settings_of(section))):

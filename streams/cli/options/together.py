@@ -11,10 +11,10 @@ Result = TypeVar("Result")
 
 
 def together(kind: type[Any]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Call a command with its options as one ``kind``, a dataclass with their names as fields.
+    """Collect options of a command in one value of ``kind``, a dataclass with a field for each.
 
-    Put it below the options; the value is the argument ``given``. Arguments that are not fields of
-    ``kind`` are passed on.
+    Put this decorator below the options. The command gets the value as the argument ``given``, and
+    arguments that are not fields of ``kind`` unchanged.
     """
     names = [field.name for field in dataclasses.fields(kind)]
 

@@ -30,7 +30,7 @@ class TopologyArgument(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Topology:
-        """Load the topology; lifetimes begin now."""
+        """Load the topology; the lifetimes of its routes begin now."""
         if isinstance(value, Topology):
             return value
         return load(find_folder(str(value)), time.time())
@@ -80,7 +80,7 @@ def find_folder(text: str) -> Path:
 def doubt_service(topology: Topology, name: str, *, live: bool = False) -> None:
     """Warn on stderr of a service that is in no database or route.
 
-    ``live``: the topology is the catalog of a cluster, whose services are not listed.
+    With ``live``, the topology is a cluster's catalog, and the warning does not list its services.
     """
     names = {
         known

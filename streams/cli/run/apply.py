@@ -32,7 +32,7 @@ _MOST = 10
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """The plan for one cluster, or its result."""
+    """The plan for one cluster; after it is applied, its result."""
 
     part: Part
     cluster: Cluster
@@ -179,7 +179,8 @@ def _one_as_json(done: Deployment, broken: list[Broken]) -> dict[str, object]:
 def refuse_broken(topology: Topology, prefix: str) -> None:
     """Raise an error for a topology that must not be applied.
 
-    UsageError: it has errors or passwords. InputError: a queue names another role's group.
+    Raises UsageError if the topology has errors or contains passwords, and InputError if a queue
+    names the group of another role.
     """
     broken = [f for f in topology.findings if f.severity is Severity.ERROR]
     if broken:

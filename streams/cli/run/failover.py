@@ -36,9 +36,9 @@ def failover(
 ) -> None:
     """Fail PAIR (a mirrored pair or an availability group) over to another instance.
 
-    The new principal continues the dialogs from the old principal's last commit, without copying,
-    because the pair has its own topics. The old principal can no longer commit, whether it is
-    stopped, disconnected or killed, and becomes the mirror when it returns. Senders that use a
+    The new principal continues the dialogs from the old principal's last commit. No data is copied,
+    because the pair has its own topics. From then on, the old principal cannot commit, whether it
+    is stopped, disconnected or killed. When it returns, it becomes the mirror. Senders that use a
     mirrored route wait until the new principal reports its role; listeners resolve to the new
     principal immediately. At a terminal the command asks for confirmation.
 

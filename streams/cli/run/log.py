@@ -1,7 +1,8 @@
 """The workers' log on stderr, and its formats.
 
-Records quote input: messages, and the texts of exceptions in tracebacks. Both formats limit their
-size, and in neither can they begin a log entry or control a terminal.
+Log records contain text from input: messages, and the texts of exceptions in tracebacks. Both
+formats limit the size of this text, and prevent it from starting a new log entry and from
+controlling a terminal.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _LONGEST_LINE = 500
 _LONGEST_MESSAGE = 16_384
 """Maximum length in characters of a message, which may list names on one line."""
 _FIRST, _LAST = 40, 60
-"""Numbers of lines of a traceback that remain; the last lines contain the error."""
+"""How many first and last lines of a traceback are kept; the last lines contain the error."""
 
 
 class TextFormatter(logging.Formatter):

@@ -1,4 +1,4 @@
-"""``hopline queue``: enable or disable a queue, like five rollbacks in a row (9617, event 143)."""
+"""``hopline queue``: turn a queue on, or off as five rollbacks in a row do (9617, event 143)."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ from streams.live.admin.skip import skip_statement
 def skip(place: str, timeout: float, bootstrap: str, prefix: str) -> None:
     """Skip the unreadable statement at PLACE, which blocks its partition of `cmd`.
 
-    A statement with an unknown schema blocks its partition, because the statement must not be
-    lost. Usually another version has written it, and `hopline apply` of that version makes it
-    readable. If no version can read it, this command lets the worker skip
-    it within a second and report it as event 161. At a terminal it asks for confirmation.
+    A statement with an unknown schema blocks its partition, because the statement must not be lost.
+    Usually another version has written it, and `hopline apply` of that version makes it readable.
+    If no version can read the statement, use this command: within a second, the worker skips the
+    statement and reports it as event 161. At a terminal, the command asks for confirmation.
 
-    The worker's log and the alert HoplineStatementHeldBack report the place.
+    The worker's log and the alert HoplineStatementHeldBack report PLACE.
 
     \b
     hopline skip cmd.ServerA/0@6140

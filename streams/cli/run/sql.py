@@ -60,10 +60,11 @@ def sql(
 ) -> None:
     """Execute T-SQL, such as 'CREATE ROUTE ...', on the catalog of the running system.
 
-    TEXT contains the statements; without it they are read from --file or from standard input.
-    Either all statements take effect or none: a statement that the engine would refuse (TA-20)
-    changes nothing, and the exit code is 1. At a terminal the command shows the changes and asks
-    for confirmation. Workers use them within a second. For SELECT, use `hopline query`.
+    TEXT contains the statements. Without TEXT, the command reads them from --file or from standard
+    input. Either all statements take effect or none: if the engine would refuse a statement
+    (TA-20), nothing is changed, and the exit code is 1. At a terminal, the command shows the
+    changes and asks for confirmation. Workers use the changes within a second. For SELECT, use
+    `hopline query`.
     """
     script = _script(text, at, file)
     cluster = cluster_of(bootstrap, prefix)

@@ -89,8 +89,8 @@ def up(
 
     One process runs the forwarders of all instances, another their endpoint workers, and each agent
     of the topology (`agents:`) has its own process. A supervisor restarts processes that end. The
-    command returns when all of them are ready. Run it again to apply a changed topology: running
-    processes stay, unless the set of instances or agents has changed.
+    command returns when all processes are ready. To apply a changed topology, run the command
+    again. It restarts running processes only if the set of instances or agents has changed.
 
     HOPLINE_BOOTSTRAP is ignored: without --bootstrap the command starts an embedded broker. If
     the instances name different clusters, each cluster has its own broker (--port and the

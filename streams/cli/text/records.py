@@ -117,7 +117,7 @@ def _acknowledged(record: Description) -> str:
 
 
 def _via(hop: Mapping[str, Any]) -> str:
-    """Return the instances on the path, without the queue at its end, which the record states."""
+    """Return the instances on the path, without the queue at its end; the caller prints it."""
     names = [visit["instance"] for visit in hop.get("path", ())]
     return " > ".join(
         n for i, n in enumerate(names) if i == 0 or not n.startswith(f"{names[i - 1]}/")

@@ -1,4 +1,4 @@
-"""Sort records of which only the places in time fit into memory."""
+"""Sort records by time, with only their sort keys in memory."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Order = tuple[int, int, str, int, int]
 def sort_records(
     records: Iterable[Description], order: Callable[[Description], Order]
 ) -> Iterator[Description]:
-    """Yield records in order; large records are in a temporary file until then.
+    """Yield records in order; above 16 MB, they are kept in a temporary file until then.
 
-    Raises UsageError if they exceed :data:`MOST`.
+    Raises UsageError if their size exceeds :data:`MOST`.
     """
     places: list[tuple[Order, int]] = []
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
@@ -31,7 +31,7 @@ def sort_records(
             file.write(json.dumps(record).encode() + b"\n")
             if file.tell() > MOST:
                 raise UsageError(
-                    "The records of this conversation have more than 1 GB.",
+                    "The records of this conversation take more than 1 GB.",
                     "Give a topic, for example 'event', or leave out --format json.",
                 )
         for _, begin in sorted(places):

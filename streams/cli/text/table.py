@@ -16,9 +16,9 @@ _WIDEST = 36
 
 
 def table(rows: Iterable[Row], columns: Sequence[str], width: int) -> Iterator[str]:
-    """Yield the lines of a table with the columns that fit; on a terminal, list the rest.
+    """Yield the lines of a table with the columns that fit; on a terminal, name the others.
 
-    Only short cells are kept of the rows, not their bodies.
+    Only shortened cells of the rows are kept in memory, not whole bodies.
     """
     cells = [{name: _cell(name, row[name]) for name in columns} for row in rows]
     if not cells:

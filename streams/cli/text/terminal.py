@@ -12,11 +12,11 @@ from typing import TextIO
 import click
 
 NARROWEST, WIDEST = 60, 160
-"""Columns: lines of records need the first; sentences wider than the second are hard to read."""
+"""Width in columns: the minimum for lines of records, and the maximum for sentences."""
 BAD, CARE, GOOD = "red", "yellow", "green"
 
 Words = Mapping[str, str]
-"""Regular expressions of words, each with the colour of what it matches."""
+"""Regular expressions, each with the colour of the words that it matches."""
 
 ENDINGS: Words = {
     r"\b(?:DROPPED|UNKNOWN)(?= at )|\bUNKNOWN(?=: )|\bLOOP(?=: )|\bNOT ACKNOWLEDGED\b": BAD,
@@ -31,14 +31,14 @@ _GAP = re.compile(r"\S  +(?=\S)")
 
 
 def table_width() -> int:
-    """Return the columns for tables and records: the terminal's, or 100 without one."""
+    """Return the width for tables and records: the terminal's, or 100 without a terminal."""
     return max(NARROWEST, shutil.get_terminal_size((100, 24)).columns)
 
 
 def text_width(stream: TextIO | None = None) -> int | None:
-    """Return the columns for sentences; None if stdout, or ``stream``, is no terminal.
+    """Return the width for sentences; None if stdout, or ``stream``, is no terminal.
 
-    A script always gets the same text, so only a terminal's width counts.
+    Without a terminal, sentences are not folded, so a script always gets the same text.
     """
     if not (stream or sys.stdout).isatty():
         return None
@@ -66,8 +66,8 @@ def painted(text: str, words: Words) -> str:
 def folded(text: str, width: int | None) -> str:
     """Return a string folded to ``width`` columns, except for longer words; None changes nothing.
 
-    A line continues below its second column if it has columns, otherwise two spaces further in. Its
-    first word may have a colour.
+    If a line has columns, its continuation begins below the second column, otherwise with an indent
+    of two more spaces. The first word of a line may have a colour.
     """
     if width is None:
         return text

@@ -81,7 +81,8 @@ class Lexer:
     def batches(self) -> Iterator[Batch | InputError]:
         """Yield each batch; in as-found reading, yield an error in place of an invalid batch.
 
-        Strict reading raises the error; both raise it if the variables make the script too large.
+        Strict reading raises the error instead. In both cases, the error is raised if the variables
+        make the script too large.
         """
         while True:
             tokens: list[Token] = []
