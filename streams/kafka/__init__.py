@@ -4,11 +4,13 @@
 the deployment of a topology: ``create_topics`` and ``compare_topics``, then ``catalog``; ``acls``
 and ``brokers`` concern users and brokers.
 
-To read: ``reader`` to the end of partitions, ``follow`` and ``spans`` many topics, ``recent`` the
-newest records, ``fetcher`` single records, ``taking`` what a client has already fetched. To write
-in a transaction: ``transactor``; ``fenced`` recognizes a client whose name another process has
-taken. Offsets and groups: ``commits``, ``committed``, ``notes``, ``lag``, ``members``,
-``coordinator``; ``trim`` deletes the beginnings of logs.
+Every consumer is a ``checked_consumer``, which skips malformed batches that only a hostile writer
+sends (``unreadable``, ``silent_search``). To read: ``reader`` to the end of partitions, ``follow``
+and ``spans`` many topics, ``recent`` the newest records, ``fetcher`` single records, ``taking``
+what a client has already fetched, ``headers`` the headers of a record. To write in a transaction:
+``transactor``; ``fenced`` recognizes a client whose name another process has taken. Offsets and
+groups: ``commits``, ``committed``, ``notes``, ``lag``, ``members``, ``coordinator``; ``trim``
+deletes the beginnings of logs.
 
 Errors and watchdogs: ``failure`` turns exceptions into errors with a remedy; ``patience`` limits
 calls that may never return; ``outage``, ``lost_brokers``, ``stalled_fetch``, ``returning``,
@@ -26,19 +28,18 @@ from streams.kafka.catalog import (
     read_catalog,
     skip_key,
 )
+from streams.kafka.checked_consumer import CheckedConsumer
 from streams.kafka.cluster import (
     OFFSET_BEGINNING,
     RECEIVED,
+    UNCOMPRESSED,
     Cluster,
     Consumer,
-    Headers,
     KafkaError,
     KafkaException,
     Message,
     Producer,
     TopicPartition,
-    headers_of,
-    size_of,
 )
 from streams.kafka.commits import Commits
 from streams.kafka.committed import Notes, Offsets, read_notes, read_notes_of, read_positions
@@ -55,8 +56,9 @@ from streams.kafka.coordinator import while_coordinator_moves
 from streams.kafka.create_topics import create, grow
 from streams.kafka.deploy import Deployment, deploy, find_beyond_apply, preview, specs_of
 from streams.kafka.failure import is_forbidden, is_passing, worded
-from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
+from streams.kafka.fenced import FENCED, LOST, WITHOUT_ID, FencedError, is_displaced, is_fatal
 from streams.kafka.fetcher import CACHE_BYTES, Fetcher, GoneError
+from streams.kafka.headers import Headers, headers_of, size_of
 from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung, find_open
 from streams.kafka.lag import Lags, read_begins, read_ends, read_highs, read_lags
 from streams.kafka.lost_brokers import LostBrokers
@@ -90,9 +92,12 @@ __all__ = [
     "OFFSET_BEGINNING",
     "PROMPT",
     "RECEIVED",
+    "UNCOMPRESSED",
+    "WITHOUT_ID",
     "AbortedError",
     "CatalogState",
     "Change",
+    "CheckedConsumer",
     "Cluster",
     "Commits",
     "Consumer",
@@ -147,6 +152,7 @@ __all__ = [
     "headers_of",
     "in_time",
     "is_at_end",
+    "is_displaced",
     "is_fatal",
     "is_forbidden",
     "is_passing",

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from streams.errors import SurroundingsError
-from streams.kafka.cluster import Cluster, Message, TopicPartition
+from streams.kafka.cluster import UNCOMPRESSED, Cluster, Message, TopicPartition
 from streams.kafka.reader import read_all, read_from
 from streams.topology import Topology, catalog_key, flatten, unflatten
 from streams.wire import decode_catalog_object, encode_catalog_object
@@ -189,7 +189,7 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
     UnusableCatalogError instead of writing objects that readers could not use.
     """
     topics = cluster.topics
-    producer = cluster.producer(transactional_id=f"{topics.prefix}catalog")
+    producer = cluster.producer(transactional_id=f"{topics.prefix}catalog", **UNCOMPRESSED)
     producer.init_transactions(30)
     state = read_catalog(cluster)
     if state.version != change.base:

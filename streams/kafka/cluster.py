@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,26 +19,42 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from streams.errors import SurroundingsError
+from streams.kafka.checked_consumer import CheckedConsumer
 from streams.kafka.failure import is_silence, worded
 from streams.kafka.outage import Outage
 from streams.kafka.statistics import ReadStatistics, StatisticsReader
+from streams.kafka.unreadable import probing
 from streams.settings import Replication, demand_safe
-from streams.wire import MalformedError, Topics
-
-Headers = list[tuple[str, bytes | None]]
+from streams.wire import Topics
 
 log = logging.getLogger("hopline.kafka")
 
+UNCOMPRESSED: Mapping[str, Any] = {"compression_type": "none"}
+"""Configuration of a producer for topics that are stored uncompressed (``streams.wire.specs``).
+
+The broker would have to decompress each batch of another codec.
+"""
 STATISTICS_EVERY = 5_000
 """Milliseconds between statistics reports of a client."""
 TRANSACTION_TIMEOUT_MS = 15_000
 """Transaction timeout of our producers in milliseconds; it blocks read_committed consumers."""
-_FETCHED = {"queued.min.messages": 1, "fetch.queue.backoff.ms": 1}
-"""The client's read-ahead: one fetch, by default 1 MB per partition unless a single batch is
+_FETCHED = {
+    "queued.min.messages": 1,
+    "fetch.queue.backoff.ms": 1,
+    "fetch.max.bytes": 1 << 20,
+}
+"""The client's read-ahead: one fetch of 1 MB from each broker, unless a single batch is
 larger. The client checks every millisecond whether the application has taken all records, and then
 fetches again. The client's limits in bytes exclude headers, and lz4 may expand a fetch by a factor
 of 255, gzip by 1,032. Kafka always returns a whole batch, so only ``receive.message.max.bytes``
-limits the data that is decompressed."""
+limits the data that is decompressed.
+
+Without the limit of 1 MB, a response can have 50 MB: whenever a response contains no message, the
+client doubles the bytes that it requests from the partition.
+"""
+_CONNECT = 0.02
+"""Seconds that a new producer gets to connect. If a record is produced before that, Kafka's client
+requests the producer id only half a second later."""
 _LOOK = 5.0
 """Seconds between log lines that report the wait for a cluster."""
 RECEIVED = 128 << 10
@@ -50,46 +65,9 @@ gzip can inflate data by a factor of up to 1,032. Metadata is requested of one t
 thousand brokers with names of 50 characters and a thousand partitions with three replicas take 106
 kB. The client starts a thread for each broker in the metadata.
 """
-HEADER_BYTES = 128
-"""Bytes of memory that a header needs besides its name and value."""
-_HEADERS = 16
-"""Maximum number of headers of our own records."""
+_OF_A_MEMBER = {"group.instance.id", "stats_cb", "statistics.interval.ms"}
+"""Properties of a consumer that its second consumer must not have."""
 _outages: dict[object, Outage] = {}
-_headers = operator.methodcaller("headers")
-
-
-_UNREADABLE = "the name of a header is not UTF-8"
-
-
-def headers_of(message: Message) -> Headers:
-    """Return a record's headers; raise MalformedError if the name of a header is not UTF-8.
-
-    In that case the client library leaves an exception pending and returns a list that may crash
-    the interpreter, so read headers only through this function. Specialized bytecode would not
-    notice the exception, but a call through ``methodcaller`` is always checked and raises
-    SystemError.
-    """
-    try:
-        headers: Headers | None = _headers(message)
-    except SystemError:
-        message.set_headers([(_UNREADABLE, None)])  # so that the next call also raises the error
-        raise MalformedError(_UNREADABLE) from None
-    if headers and headers[0][0] == _UNREADABLE:
-        raise MalformedError(_UNREADABLE)
-    return headers or []
-
-
-def size_of(message: Message) -> int:
-    """Return the size in bytes of a record with its headers, which ``len`` leaves out.
-
-    Each header beyond the number that our records have adds :data:`HEADER_BYTES`.
-    """
-    try:
-        headers = headers_of(message)
-    except MalformedError:
-        headers = []
-    size = len(message) + sum(len(name) + len(value or b"") for name, value in headers)
-    return size + HEADER_BYTES * max(0, len(headers) - _HEADERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +147,10 @@ class Cluster:
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
             settings["transaction.timeout.ms"] = TRANSACTION_TIMEOUT_MS
-        return Producer({**settings, **_dotted(config), **_reported(stats), **self._common()})
+        config = {**settings, **_dotted(config), **_reported(stats), **self._common()}
+        producer = Producer(config)
+        producer.poll(_CONNECT if config["enable.idempotence"] and not transactional_id else 0)
+        return producer
 
     def consumer(
         self,
@@ -179,33 +160,42 @@ class Cluster:
         within: int | None = None,
         errors: Callable[[KafkaError], None] | None = None,
         commits: Callable[[KafkaError | None, list[TopicPartition]], None] | None = None,
+        exact: Collection[str] = (),
         **config: Any,
-    ) -> Consumer:
+    ) -> CheckedConsumer:
         """Create a read_committed consumer that commits only explicitly.
 
         ``stats`` has the same meaning as in :meth:`producer`. ``within`` limits the bytes of a
         response and overrides ``properties``: a larger batch is not read, and the client tries
         again until it is assigned another offset. ``errors`` receives the client's errors when the
         client is polled, including the error for a larger batch (_BAD_MSG). ``commits`` receives
-        the results of asynchronous commits, in the same way.
+        the results of asynchronous commits, in the same way. ``exact`` is as in
+        :class:`CheckedConsumer`.
         """
-        return Consumer(
-            {
-                "group.id": group,
-                "isolation.level": "read_committed",
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "auto.offset.reset": "error",
-                "session.timeout.ms": 10_000,
-                "fetch.wait.max.ms": 50,
-                **_FETCHED,
-                **_dotted(config),
-                **_reported(stats),
-                **self._common(),
-                **_limited(within or (RECEIVED if self.foreign else None)),
-                **({} if errors is None else {"error_cb": errors}),
-                **({} if commits is None else {"on_commit": commits}),
-            }
+        settings: dict[str, Any] = {
+            "group.id": group,
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "error",
+            "session.timeout.ms": 10_000,
+            "fetch.wait.max.ms": 50,
+            **_FETCHED,
+            **_reported(stats),
+            **_dotted(config),
+            **self._common(),
+            **_limited(within or (RECEIVED if self.foreign else None)),
+        }
+        settings["message.max.bytes"] = _least(settings, "message.max.bytes", "fetch.max.bytes")
+        member = {
+            **({} if errors is None else {"error_cb": errors}),
+            **({} if commits is None else {"on_commit": commits}),
+        }
+        alone = {name: settings[name] for name in settings if name not in _OF_A_MEMBER}
+        return CheckedConsumer(
+            {**settings, **member},
+            lambda isolation: Consumer({**alone, **probing(isolation)}),
+            exact,
         )
 
     def admin(self) -> AdminClient:
@@ -274,6 +264,16 @@ def _limited(within: int | None) -> dict[str, Any]:
     return {"receive.message.max.bytes": within, **dict.fromkeys(sizes, within // 2)}
 
 
+def _least(settings: Mapping[str, Any], limit: str, other: str) -> str:
+    """Return the value of a limit, but at most that of another one.
+
+    Only producers use ``message.max.bytes``, but the client refuses a consumer for which it is
+    larger than ``fetch.max.bytes``. The client also reports values that are no numbers.
+    """
+    values = [str(settings.get(limit, 1_000_000)), str(settings[other])]
+    return min(values, key=int) if all(value.isdecimal() for value in values) else values[0]
+
+
 def _reported(stats: ReadStatistics | None) -> dict[str, Any]:
     if stats is None:  # a client that is never polled would collect reports forever
         return {}
@@ -284,11 +284,9 @@ __all__ = [
     "OFFSET_BEGINNING",
     "Cluster",
     "Consumer",
-    "Headers",
     "KafkaError",
     "KafkaException",
     "Message",
     "Producer",
     "TopicPartition",
-    "headers_of",
 ]

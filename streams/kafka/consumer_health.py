@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from contextlib import suppress
 
-from confluent_kafka import Consumer
+from confluent_kafka import KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
+from streams.kafka.checked_consumer import CheckedConsumer
 from streams.kafka.cluster import Cluster
 from streams.kafka.lost_brokers import Asking, LostBrokers
+from streams.kafka.silent_search import SilentSearch
 from streams.kafka.stalled_fetch import Place, StalledFetch
 from streams.kafka.statistics import ReadStatistics
 
@@ -30,12 +33,14 @@ class ConsumerHealth:
     ) -> None:
         self._cluster = cluster
         self._lost_brokers, self._stalled = LostBrokers(cluster, topic=topic), StalledFetch(also)
+        self._search: SilentSearch | None = None
+        self._next: int | None = None
         self.report = self._stalled.report
 
     def look(
         self,
         is_well: bool,
-        consumer: Consumer,
+        consumer: CheckedConsumer,
         *others: Asking,
         paused: Collection[Place] = (),
     ) -> None:
@@ -45,7 +50,7 @@ class ConsumerHealth:
         :class:`StalledFetch`.
         """
         self._lost_brokers.look(is_well, consumer, *others)
-        stalled = self._stalled.find(consumer, paused)
+        stalled = self._find_stalled(consumer, paused)
         if stalled is not None:
             raise SurroundingsError(
                 f"{_text(stalled)} has records that this process's client no longer fetches "
@@ -53,14 +58,45 @@ class ConsumerHealth:
                 "Restart this process; a new client continues.",
             )
 
-    def finds(self, is_well: bool, consumer: Consumer) -> bool:
+    def finds(self, is_well: bool, consumer: CheckedConsumer) -> bool:
         """Return whether the consumer has stopped working, for callers that can replace it."""
         if self._lost_brokers.finds(is_well, consumer):
             return True
-        stalled = self._stalled.find(consumer)
+        stalled = self._find_stalled(consumer)
         if stalled is not None:
             log.warning("%s is no longer fetched; a new client continues", _text(stalled))
         return stalled is not None
+
+    def _find_stalled(
+        self, consumer: CheckedConsumer, paused: Collection[Place] = ()
+    ) -> Place | None:
+        """Return a partition that only a new client can read.
+
+        If a new client cannot read a stalled partition either, the partition contains unreadable
+        records, and the consumer continues after these records. A partition that a new client can
+        read may only be slow, because one response has no room for all partitions of a broker.
+        Then the client has buffered records, and this partition is checked again later.
+        """
+        if self._search is None:
+            stalled = self._stalled.find(consumer, paused)
+            if stalled is None or self._cluster.foreign:
+                return stalled
+            self._search = SilentSearch(self._cluster, stalled, self._stalled.offset_of(stalled))
+            self._next = consumer.next_offset(stalled)
+        if not self._search.ended:
+            return None
+        search, self._search = self._search, None
+        if consumer.next_offset(search.place) != self._next:
+            return None  # it reads other records now, for example again after an abort
+        if search.found == search.start:
+            return search.place if self._stalled.is_drained else None
+        with suppress(KafkaException):  # if the partition was revoked, its next owner searches
+            consumer.seek(TopicPartition(*search.place, search.found))
+            log.warning(
+                "%s: skipped: the records %d to %d, which this client cannot read",
+                _text(search.place), search.start, search.found - 1,
+            )  # fmt: skip
+        return None
 
 
 def _text(place: Place) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from confluent_kafka import KafkaError
 
 from streams.errors import SurroundingsError
@@ -14,6 +17,20 @@ LOST = (KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL, KafkaError._STATE)
 Kafka's client also considers itself fenced if its group's coordinator was unavailable for longer
 than a session between two polls.
 """
+_DISPLACED = (
+    *FENCED,
+    KafkaError._FATAL,
+    KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    KafkaError.UNKNOWN_PRODUCER_ID,
+)
+"""Errors of a producer whose id another client has used to write a record."""
+WITHOUT_ID: Mapping[str, Any] = {"enable_idempotence": False, "max_in_flight": 1}
+"""Settings of a producer without an id, for topics that many users may write.
+
+Kafka does not check which client uses a producer id. It assigns consecutive numbers, so ids can be
+guessed. If another client writes a record with our id, Kafka rejects our next record. Without an
+id, a retry may write a record twice.
+"""
 
 
 class FencedError(SurroundingsError):
@@ -23,3 +40,8 @@ class FencedError(SurroundingsError):
 def is_fatal(error: KafkaError) -> bool:
     """Return whether a consumer is permanently fenced, which its poll does not report."""
     return error.fatal() or error.code() in LOST
+
+
+def is_displaced(error: KafkaError) -> bool:
+    """Return whether a producer needs another id, because another client has used this id."""
+    return error.fatal() or error.code() in _DISPLACED

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import time
+from bisect import bisect_left
 from collections import OrderedDict, deque
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from streams.errors import SurroundingsError
-from streams.kafka.cluster import Cluster, Message, size_of
+from streams.kafka.cluster import Cluster, Message
+from streams.kafka.headers import size_of
 from streams.kafka.reader import next_of
 from streams.kafka.taking import take_more
 
@@ -18,6 +20,9 @@ RECORD_BYTES = 1_024
 """The bytes of a record besides its key and value: headers, and Python's objects."""
 _SKIP, _SKIP_BYTES = 600, 16 << 20
 """Maximum number of records, and of bytes, to skip; more take longer than a new fetch (5 ms)."""
+_BLOCKED, _SUSPECTED, _REMEMBERED = 0.5, 100, 1_000
+"""Seconds without a record until the fetch begins again at the requested offset (decision 46), the
+number of seeks that follow, and the maximum number of blocked offsets that are remembered."""
 _AT_ONCE = 500
 """Maximum number of records that one call takes from the client."""
 _LARGE, _SHARE = 128 << 10, 16
@@ -37,6 +42,10 @@ class Fetcher:
     record. Skipped records are also cached, because the next call often needs them: the messages of
     waiting dialogs are interleaved. Large records use only free space.
 
+    A batch that Kafka's client cannot read blocks reading forward (decision 46). The fetcher
+    remembers where, and seeks past the batch the next time. There may be many such batches, so
+    after the first, the fetcher seeks past the next hundred gaps, which takes as long as the wait.
+
     ``bytes_returned`` counts the bytes of requested records, ``bytes_read`` the bytes of all
     records read from Kafka, requested or skipped. Both counts include headers.
     """
@@ -52,6 +61,8 @@ class Fetcher:
         self._cache: OrderedDict[int, tuple[Message, int]] = OrderedDict()
         self._read: deque[Message] = deque()
         self._next: int | None = None  # next offset to read; None before the first fetch
+        self._blocked: list[int] = []  # ascending offsets from which nothing could be read
+        self._suspected = 0  # number of gaps to seek past
 
     def remember(self, message: Message) -> None:
         """Cache a record that another consumer has just read, because it may be needed again."""
@@ -70,19 +81,33 @@ class Fetcher:
             _, (_, evicted) = self._cache.popitem(last=False)
             self._size -= evicted + RECORD_BYTES
 
-    def fetch(self, position: int) -> Message:
+    def _forget(self, position: int) -> None:
+        cached = self._cache.pop(position, None)
+        if cached is not None:
+            self._size -= cached[1] + RECORD_BYTES
+
+    def fetch(self, position: int, *, directly: bool = False) -> Message:
         """Return the record at an offset; raise GoneError if it was deleted.
 
-        Any other SurroundingsError means that Kafka does not respond.
+        Any other SurroundingsError means that Kafka does not respond. A hostile record before the
+        offset may state this offset, and is then returned. With ``directly``, the cache is not
+        used, and the fetch begins at the offset, so no record before it is read (5 ms).
         """
+        if directly:
+            self._forget(position)
         found = self._cache.get(position)
         if found is not None:
             self.bytes_returned += found[1]
             return found[0]
-        consumer = self._at(position)
+        is_there = self._go_to(position, seeks=directly)
         skipped = self.bytes_read + _SKIP_BYTES
+        blocked, since = None, 0.0
         while True:
-            message = self._read.popleft() if self._read else self._next_of(consumer)
+            message = self._read.popleft() if self._read else self._next_of(is_there)
+            if message is None:
+                blocked, since = self._note_blocked(), time.monotonic()
+                is_there = self._go_to(position, seeks=True)
+                continue
             error = message.error()
             if error is not None:
                 self.close()
@@ -96,23 +121,32 @@ class Fetcher:
             self._next = offset + 1
             if offset == position:
                 self.bytes_returned += size
+                if blocked is not None and time.monotonic() - since > _BLOCKED:
+                    self._trust(blocked)
                 return message
-            if offset > position:
+            if offset > position and is_there:
                 raise GoneError(
                     f"{self._topic}/{self._partition}@{position} was deleted; the log continues "
                     f"at {offset}",
                 )
-            if self.bytes_read > skipped:
-                consumer = self._at(position, seeks=True)
-                skipped = sys.maxsize  # the record is next, unless it was deleted
+            # An unreadable batch before the requested record may state a later offset.
+            if not is_there and (offset > position or self.bytes_read > skipped):
+                is_there = self._go_to(position, seeks=True)
 
-    def _next_of(self, consumer: Consumer) -> Message:
+    def _next_of(self, is_there: bool) -> Message | None:
+        """Return the next message; ``None`` if an earlier record may block the requested record."""
+        consumer = self._consumer
+        assert consumer is not None
         try:
-            message = next_of(consumer, self._topic, self._partition)
+            if is_there:
+                message: Message | None = next_of(consumer, self._topic, self._partition)
+            else:
+                message = consumer.poll(_BLOCKED)
         except SurroundingsError:
             self.close()
             raise
-        self._read.extend(take_more(consumer, _AT_ONCE))
+        if message is not None:
+            self._read.extend(take_more(consumer, _AT_ONCE))
         return message
 
     def rest(self) -> None:
@@ -125,14 +159,39 @@ class Fetcher:
             self.close()
         self._rested_at = self.bytes_read
 
-    def _at(self, position: int, *, seeks: bool = False) -> Consumer:
+    def _go_to(self, position: int, *, seeks: bool = False) -> bool:
+        """Read from an offset on, or forward to it; return whether its record is the next one."""
         if self._consumer is None:
             self._consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}fetcher")
             self._next = None
-        if seeks or self._next is None or not self._next <= position <= self._next + _SKIP:
-            self._consumer.assign([TopicPartition(self._topic, self._partition, position)])
-            self._read.clear()
-        return self._consumer
+        begin = self._next
+        is_near = begin is not None and begin <= position <= begin + _SKIP
+        if begin is not None and is_near and not seeks and not self._is_blocked(begin, position):
+            return False
+        self._consumer.assign([TopicPartition(self._topic, self._partition, position)])
+        self._read.clear()
+        self._next = position
+        return True
+
+    def _is_blocked(self, begin: int, position: int) -> bool:
+        """Return whether an unreadable batch is known, or suspected, between two offsets."""
+        if begin < position and self._suspected:
+            self._suspected -= 1
+            return True
+        at = bisect_left(self._blocked, begin)
+        return at < len(self._blocked) and self._blocked[at] < position
+
+    def _note_blocked(self) -> int:
+        """Remember and return the next offset, from which nothing could be read."""
+        assert self._next is not None
+        self._blocked = sorted({*self._blocked, self._next})[-_REMEMBERED:]
+        self._suspected = _SUSPECTED
+        return self._next
+
+    def _trust(self, offset: int) -> None:
+        """Forget that an offset was blocked, because Kafka is slow at other offsets too."""
+        self._blocked = [other for other in self._blocked if other != offset]
+        self._suspected = 0
 
     def close(self) -> None:
         """Close the consumer; the next fetch creates a new consumer."""

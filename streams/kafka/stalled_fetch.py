@@ -36,9 +36,10 @@ class StalledFetch:
     """Find stalled partitions in a consumer's statistics; ``clock`` is in seconds.
 
     A partition is stalled if its fetch position is below the last stable offset in two successive
-    checks, has not changed, and the client has reported in between that it buffers no records. (A
-    client with buffered records does not fetch because its application is slow.) The reports are
-    also passed to ``also``.
+    checks and has not changed, although the application takes records: the client has reported that
+    it buffers none, or it has fetched others meanwhile. (A client with buffered records does not
+    fetch because its application is slow. The buffer is shared by all partitions, so it is seldom
+    empty if one of them has much traffic.) The reports are also passed to ``also``.
     """
 
     def __init__(
@@ -50,7 +51,10 @@ class StalledFetch:
         self._fetched: dict[Place, tuple[int, float]] = {}
         """The next offset to fetch of each partition, and the time of its last change."""
         self._behind: dict[Place, int] = {}
-        self._drained = False
+        self._fetched_at = 0.0
+        """The time of the last report in which a next offset had changed."""
+        self.is_drained = False
+        """Whether the client buffered no records at its last report."""
         self._reported = False
         self._look_at = 0.0
 
@@ -63,13 +67,14 @@ class StalledFetch:
             if partition["next_offset"] >= 0 and partition["fetch_state"] != "none"
         }
         now, before = self._clock(), self._fetched
+        unchanged = {p for p, (offset, _) in said.items() if p in before and before[p][0] == offset}
         self._fetched = {
-            place: before[place]
-            if place in before and before[place][0] == offset
-            else (offset, now)
+            place: before[place] if place in unchanged else (offset, now)
             for place, (offset, _) in said.items()
         }
-        self._drained, self._reported = not any(count for _, count in said.values()), True
+        if said.keys() & before.keys() - unchanged:
+            self._fetched_at = now
+        self.is_drained, self._reported = not any(count for _, count in said.values()), True
         if self._also is not None:
             self._also(report)
 
@@ -80,12 +85,13 @@ class StalledFetch:
         a second if their leader does not respond.
         """
         now = self._clock()
-        if now < self._look_at or not (self._drained and self._reported):
+        if now < self._look_at or not self._reported:
             return None
         self._look_at, self._reported = now + _EVERY, False
         before, self._behind = self._behind, {}
         for place, (offset, since) in list(self._fetched.items()):
-            if now - since < _QUIET or place in paused:
+            takes = self.is_drained or self._fetched_at - since >= _QUIET
+            if now - since < _QUIET or place in paused or not takes:
                 continue
             try:
                 end = consumer.get_watermark_offsets(TopicPartition(*place), timeout=_TIMEOUT)[1]
@@ -98,3 +104,7 @@ class StalledFetch:
             else:
                 self._behind[place] = offset
         return None
+
+    def offset_of(self, place: Place) -> int:
+        """Return the next offset to fetch in a partition that :meth:`find` has returned."""
+        return self._fetched[place][0]

@@ -12,7 +12,7 @@ import time
 
 from confluent_kafka import Consumer, Message
 
-from streams.kafka.cluster import HEADER_BYTES, headers_of
+from streams.kafka.headers import HEADER_BYTES, headers_of
 from streams.wire import MalformedError
 
 BATCH = 1_000

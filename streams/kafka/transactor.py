@@ -1,8 +1,9 @@
 """Commit records, and offsets if there are any, in one transaction.
 
-This module is for applications and relays; an endpoint worker has its own transactions. A
-transaction is opened, filled and committed in one call. Because an open transaction blocks
-read_committed consumers, a transaction must not contain slow work.
+This module is for applications, relays and replays. They write statements, so the records are not
+compressed. An endpoint worker has its own transactions. A transaction is opened, filled and
+committed in one call. Because an open transaction blocks read_committed consumers, a transaction
+must not contain slow work.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
-from streams.kafka.cluster import Cluster, Headers
+from streams.kafka.cluster import UNCOMPRESSED, Cluster
 from streams.kafka.failure import is_forbidden, worded
 from streams.kafka.fenced import FENCED, FencedError
+from streams.kafka.headers import Headers
 from streams.kafka.patience import Patience, StuckError
 
 _STEP = 5.0
@@ -74,7 +76,9 @@ class Transactor:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self._producer = self._cluster.producer(transactional_id=self._name, linger_ms=0)
+        self._producer = self._cluster.producer(
+            transactional_id=self._name, linger_ms=0, **UNCOMPRESSED
+        )
         try:
             self._certainly(lambda: self._producer.init_transactions(_STEP))
         except KafkaException as error:

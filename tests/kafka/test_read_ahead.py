@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from streams.kafka import PROMPT, Cluster, TopicPartition, create
+from streams.kafka import (
+    PROMPT,
+    UNCOMPRESSED,
+    Cluster,
+    KafkaException,
+    Statistics,
+    TopicPartition,
+    create,
+)
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from tests.running import eventually
@@ -54,6 +62,48 @@ def test_a_slow_reader_does_not_hold_all_large_headers(
         check=True,
     )
     assert int(read.stdout) < RECORDS * len(HEADER) // 2 >> 20
+
+
+def test_a_response_for_many_partitions_has_a_megabyte(kafka: str, unique: str) -> None:
+    """Each partition alone has a megabyte, which is also the limit of a partition's part."""
+    cluster, partitions, held = Cluster(kafka, Topics(unique)), 6, list[int]()
+    topic = cluster.topics.event
+    create(cluster, [TopicSpec(topic, "event", partitions, {"compression.type": "uncompressed"})])
+    producer = cluster.producer(batch_size=100_000, **UNCOMPRESSED)
+    for number in range(partitions * 100):
+        producer.produce(topic, bytes(10_000), partition=number % partitions)
+    assert producer.flush(60) == 0
+
+    def note(report: Statistics) -> None:
+        places = report["topics"].get(topic, {"partitions": {}})["partitions"].values()
+        # all partitions share a queue, whose size is reported for each of them
+        held.extend(int(place["fetchq_size"]) for place in places)
+
+    consumer = cluster.consumer(unique, stats=note, statistics_interval_ms=10)
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    for _ in range(partitions * 100):
+        assert consumer.poll(30) is not None
+        pause()
+    consumer.close()
+    assert 0 < max(held) < 3 << 19, "bytes that the client held"
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"message.max.bytes": "2000000"},
+        {"fetch.max.bytes": "300000"},
+        {"message.max.bytes": "200000", "fetch.max.bytes": "300000"},
+    ],
+)
+def test_the_limits_of_producers_and_consumers_fit_together(properties: dict[str, str]) -> None:
+    """The client refuses a consumer whose ``fetch.max.bytes`` is below ``message.max.bytes``."""
+    Cluster("127.0.0.1:1", properties=properties).consumer("x").close()
+
+
+def test_a_limit_that_is_no_number_is_reported_by_the_client() -> None:
+    with pytest.raises(KafkaException, match=r"fetch\.max\.bytes"):
+        Cluster("127.0.0.1:1", properties={"fetch.max.bytes": "many"}).consumer("x")
 
 
 def test_records_of_one_partition_do_not_delay_another_one(kafka: str, unique: str) -> None:

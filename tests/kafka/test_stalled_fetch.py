@@ -48,9 +48,13 @@ class Watched:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         return 0, self.end
 
-    def report(self, offset: int, *, queued: int = 0, state: str = "active") -> None:
+    def report(
+        self, offset: int, *, queued: int = 0, state: str = "active", other: int | None = None
+    ) -> None:
         about = {"next_offset": offset, "fetchq_cnt": queued, "fetch_state": state}
         partitions = {"0": about, "-1": {**about, "next_offset": -1001, "fetch_state": "none"}}
+        if other is not None:
+            partitions["1"] = {**about, "next_offset": other}
         self.reader(json.dumps({"topics": {"in": {"partitions": partitions}}}))
 
     def after(self, seconds: float, offset: int = 5, **about: Any) -> tuple[str, int] | None:
@@ -114,6 +118,21 @@ def test_records_that_the_application_has_yet_to_take_are_not_stalled() -> None:
     assert watched.asked == 0
 
 
+def test_a_stalled_partition_beside_another_with_much_traffic_is_found() -> None:
+    """All partitions share one buffer, so the client never reports that it is empty."""
+    watched = Watched()
+    seen = [watched.after(10, queued=3, other=number) for number in range(6)]
+    assert seen == [None] * 4 + [PLACE, None]
+
+
+def test_an_application_that_takes_no_record_of_any_partition_stalls_none() -> None:
+    """The other partition was fetched last before it began to be slow, after the first one."""
+    watched = Watched()
+    assert watched.after(0, queued=3, other=1) is None
+    assert [watched.after(20, queued=3, other=2) for _ in range(6)] == [None] * 6
+    assert watched.asked == 0
+
+
 def test_a_second_look_needs_another_report() -> None:
     watched = quiet(Watched())
     watched.now += 10
@@ -163,6 +182,44 @@ def test_a_report_that_cannot_be_read_is_ignored_and_logged_once(
         watched.reader(rubbish)
     assert [r.name for r in caplog.records] == ["hopline.kafka"]
     assert watched.after(10) == PLACE, "from the reports that can be read"
+
+
+@dataclass
+class Readable:
+    """A search that finds its partition readable."""
+
+    cluster: Cluster
+    place: tuple[str, int]
+    start: int
+    ended: bool = True
+
+    @property
+    def found(self) -> int:
+        return self.start
+
+
+@pytest.mark.parametrize("queued", [0, 3])
+def test_a_readable_partition_is_given_up_only_if_the_client_buffers_nothing(
+    monkeypatch: pytest.MonkeyPatch, queued: int
+) -> None:
+    """With more than fifty busy partitions, a response has no room for the others."""
+    monkeypatch.setattr("streams.kafka.consumer_health.SilentSearch", Readable)
+    watched = Watched()
+    health = ConsumerHealth(Cluster("127.0.0.1:1"))
+    health._stalled = watched.stalled
+
+    class Reading:
+        get_watermark_offsets = watched.get_watermark_offsets
+
+        def next_offset(self, place: tuple[str, int]) -> int:
+            return 5
+
+    given_up = []
+    for number in range(6):
+        watched.now += 10
+        watched.report(5, queued=queued, other=number)
+        given_up.append(health._find_stalled(Reading()))  # type: ignore[arg-type]
+    assert (PLACE in given_up) == (queued == 0)
 
 
 # --- with Kafka's client -------------------------------------------------------------------------

@@ -52,6 +52,7 @@ from streams.wire.state_keys import (
     decode_key,
     dialog_key,
 )
+from streams.workers.endpoint.bodies import fetch_record
 from streams.workers.endpoint.inputs import Inputs
 
 AT_ONCE = 500
@@ -199,8 +200,9 @@ class Rekey:
                 some = positions[begin : begin + BODIES_AT_ONCE]
                 with self._transaction():
                     for at in some:
+                        body = fetch_record(fetcher, at, wanted[at][1])
                         to = partition_of(wanted[at][1], self.state.count)
-                        self._produce_copy(fetcher.fetch(at), to, partial(_note, places, at))
+                        self._produce_copy(body, to, partial(_note, places, at))
                 assert places.keys() >= set(some), "only confirmed records are committed"
                 bodies = counted(len(positions), "body", "bodies")
                 self.report(f"{topic}/{number}: {begin + len(some):,} of {bodies} copied")

@@ -16,7 +16,8 @@ FORWARDER, ENDPOINT, STANDBY = "forwarder", "endpoint", "standby"
 class RemoteWorker:
     """A worker, as of its last heartbeat ``age`` seconds ago; ``replica`` is its process.
 
-    ``slot`` is None for a worker without a slot. ``alive``: its heartbeats arrive on time.
+    ``slot`` is None for a worker without a slot. ``alive`` means that the worker's heartbeats
+    arrive on time.
     """
 
     role: str

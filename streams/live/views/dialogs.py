@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, Fetcher, headers_of, partitions_of
@@ -14,6 +16,7 @@ from streams.protocol import Message as Frame
 from streams.topology import Database, Instance, Role, home_of
 from streams.wire import MalformedError
 from streams.wire.records import read_command, read_message
+from streams.workers.endpoint.bodies import fetch_record
 from streams.workers.endpoint.restore import read_dialogs
 
 
@@ -53,8 +56,9 @@ def transmission_queues(asked: Asked) -> Iterator[Row]:
                 if lives_in not in bodies:
                     bodies[lives_in] = _Bodies(asked.cluster, *lives_in)
                 stored = bodies[lives_in]
-                yield from transmission_queue(name, dialog, stored.command)
-                yield from parked_messages(name, dialog, stored.frame)
+                conversation = dialog.conversation
+                yield from transmission_queue(name, dialog, partial(stored.command, conversation))
+                yield from parked_messages(name, dialog, partial(stored.frame, conversation))
         finally:
             for stored in bodies.values():
                 stored.close()
@@ -95,17 +99,17 @@ class _Bodies:
         self._cmd = Fetcher(cluster, topics.cmd(home), partition)
         self._in = Fetcher(cluster, topics.inbox(home), partition)
 
-    def command(self, position: int) -> Command | None:
+    def command(self, conversation: uuid.UUID, position: int) -> Command | None:
         """Return a command."""
         with suppress(SurroundingsError, MalformedError):
-            m = self._cmd.fetch(position)
+            m = fetch_record(self._cmd, position, conversation)
             return read_command(m.key(), m.value(), headers_of(m), m.timestamp()[1])
         return None
 
-    def frame(self, position: int) -> Frame | None:
+    def frame(self, conversation: uuid.UUID, position: int) -> Frame | None:
         """Return a message frame."""
         with suppress(SurroundingsError, MalformedError):
-            m = self._in.fetch(position)
+            m = fetch_record(self._in, position, conversation)
             return read_message(m.key(), m.value(), headers_of(m))
         return None
 

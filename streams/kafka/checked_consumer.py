@@ -1,0 +1,255 @@
+"""A consumer that skips malformed batches, which only a hostile writer sends (decision 46)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_STORED,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from streams.causes import Causes, more
+from streams.kafka.stalled_fetch import Place
+from streams.kafka.unreadable import UNREADABLE, Probes, UnknownError, end_of_batch, end_of_gap
+
+log = logging.getLogger("hopline.kafka")
+
+_TIMEOUT = 10.0
+_BUDGET, _SEARCHES = 2.0, 10.0
+"""Seconds after which a search ends, and after which a call begins no search; the next poll
+continues."""
+# Unbound methods, because calling a bound method for every record would be slower.
+_error: Callable[[Message], Any] = Message.error
+_topic: Callable[[Message], Any] = Message.topic
+_partition: Callable[[Message], Any] = Message.partition
+_offset: Callable[[Message], Any] = Message.offset
+
+
+class CheckedConsumer(Consumer):
+    """A consumer that continues after unreadable batches and after records with a wrong offset.
+
+    A batch may state a wrong offset for a record. The client also uses this offset to determine
+    where to fetch next. An application that commits such an offset skips all records before it. If
+    the offset is beyond the end of the log, the client cannot continue at all.
+
+    * A record whose offset is at or above the end of the log is dropped. Each response states this
+      end.
+    * In the topics ``exact``, offsets must increase. After a gap, for example at a transaction's
+      marker, a second consumer must find only markers and aborted records in the gap. This takes
+      a fetch for each offset. Other topics do not need this check; for example, senders repeat
+      frames.
+
+    If Kafka does not respond to the second consumer, the record is read again. A search in a
+    partition ends after 2 s, and a call begins none after 10 s. The next call continues, so that a
+    thread can do other work. The check of a record without a gap takes 0.25 µs. ``probe`` creates a
+    second consumer with an isolation level.
+    """
+
+    def __init__(
+        self, config: dict[str, Any], probe: Callable[[str], Consumer], exact: Collection[str] = ()
+    ) -> None:
+        super().__init__(config)
+        self._probes, self._exact = Probes(probe), exact
+        self._highs: dict[Place, int] = {}
+        self._starts: dict[Place, int] = {}
+        self._nexts: dict[Place, int] = {}
+        """For each partition, the offset after the last record that was returned."""
+        self._skipped = Causes()
+        self._search_until = 0.0
+
+    # --- positions -------------------------------------------------------------------------------
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        """Read these partitions from their offsets on, and no others."""
+        self._begin(partitions)
+        super().assign(partitions)
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        """Read these partitions too."""
+        self._begin(partitions)
+        super().incremental_assign(partitions)
+
+    def seek(self, partition: TopicPartition) -> None:
+        """Continue at an offset."""
+        super().seek(partition)
+        self._begin([partition])
+
+    def _begin(self, partitions: Sequence[TopicPartition]) -> None:
+        for one in partitions:
+            place = one.topic, one.partition
+            self._starts[place] = one.offset
+            self._nexts.pop(place, None)
+            if one.offset >= 0:
+                self._nexts[place] = one.offset
+
+    def close(self) -> None:
+        """Leave the group and close the connections."""
+        self._probes.close()
+        super().close()
+
+    # --- records ---------------------------------------------------------------------------------
+
+    def poll(self, timeout: float = -1) -> Message | None:
+        """Return the next sound record, or another message of the client."""
+        until = None if timeout < 0 else time.monotonic() + timeout
+        while (message := super().poll(timeout)) is not None and not self._checked([message]):
+            if until is not None and (timeout := until - time.monotonic()) <= 0:
+                return None
+        return message
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        """Return sound records and other messages; fewer than requested if some were dropped."""
+        return self._checked(super().consume(num_messages, timeout))
+
+    def _checked(self, batch: list[Message]) -> list[Message]:
+        highs, nexts, exact = self._highs, self._nexts, self._exact
+        for number, message in enumerate(batch):
+            place, offset = (_topic(message), _partition(message)), _offset(message)
+            if offset is None or offset >= highs.get(place, 0) or _error(message) is not None:
+                return batch[:number] + self._sift(batch[number:])
+            if exact and place[0] in exact and offset != nexts.get(place):
+                return batch[:number] + self._sift(batch[number:])
+            nexts[place] = offset + 1
+        return batch
+
+    def _sift(self, batch: Sequence[Message]) -> list[Message]:
+        """Return the sound messages, without those that are read again after a seek."""
+        kept, again = list[Message](), dict[Place, int]()
+        self._search_until = time.monotonic() + _SEARCHES
+        for message in batch:
+            place = message.topic() or "", message.partition() or 0
+            if place in again:
+                continue
+            try:
+                end = self._end_of_unsound(place, message)
+            except (KafkaException, UnknownError) as error:
+                log.info("%s/%d@%s is read again: %r", *place, message.offset(), error)
+                end = self._nexts.get(place, self._starts.get(place, OFFSET_STORED))
+            if end is not None:
+                again[place] = end
+            elif message.error() is not None:
+                kept.append(message)
+            elif message.offset() is not None and not self._is_before(place, message):
+                kept.append(message)
+                self._nexts[place] = (message.offset() or 0) + 1
+        self._go_on(again)
+        return kept
+
+    def _end_of_unsound(self, place: Place, message: Message) -> int | None:
+        """Return where to continue if a message is not sound; ``None`` to continue after it.
+
+        Raises UnknownError or KafkaException if Kafka does not respond: nothing may be skipped.
+        """
+        error, offset, expected = message.error(), message.offset(), self._nexts.get(place)
+        if error is not None and error.code() not in UNREADABLE:
+            return expected if self._is_consequence(place, message) else None
+        if offset is None:
+            return None
+        is_bad = error is not None or offset >= self._high(place, offset)
+        if error is None and expected is not None and place[0] in self._exact:
+            return self._end_of_gap(place, expected, message, is_bad)
+        return self._end_of_batch(place, message) if is_bad else None
+
+    def _end_of_gap(
+        self, place: Place, expected: int, message: Message, is_bad: bool
+    ) -> int | None:
+        """Return the same for a record of an exact topic, which ``is_bad`` or may follow a gap."""
+        offset = message.offset() or 0
+        if offset <= expected and not is_bad:
+            return None
+        self._demand_time(expected)
+        end, has_ended = end_of_gap(self._probes, place, expected, message, _BUDGET)
+        if end > offset:
+            return None
+        if is_bad or has_ended:
+            self._log_batch(place, expected, end)
+        else:
+            log.info("%s/%d: the gap before %d was checked up to %d", *place, offset, end)
+        return end
+
+    def _end_of_batch(self, place: Place, message: Message) -> int:
+        start = self._nexts.get(place)
+        if start is None:
+            start, _ = self.get_watermark_offsets(TopicPartition(*place), timeout=_TIMEOUT)
+        if message.error() is not None:
+            start = max(start, message.offset() or 0)
+        self._demand_time(start)
+        end = end_of_batch(self._probes.committed, place, start, message, _BUDGET)
+        self._log_batch(place, start, end)
+        return end
+
+    def _demand_time(self, at: int) -> None:
+        """Raise UnknownError if this call has searched in other partitions for too long."""
+        if time.monotonic() >= self._search_until:
+            raise UnknownError(at)
+
+    def _is_consequence(self, place: Place, message: Message) -> bool:
+        """Return whether the client has tried to continue at an offset other than the next one.
+
+        It does so after a wrong offset, perhaps before the log was long enough for that offset. If
+        the next offset was deleted, or the topic was recreated, the client reports that.
+        """
+        error, expected = message.error(), self._nexts.get(place)
+        if error is None or error.code() != KafkaError._AUTO_OFFSET_RESET or expected is None:
+            return False
+        if message.offset() != expected:
+            return True
+        low, high = self.get_watermark_offsets(TopicPartition(*place), timeout=_TIMEOUT)
+        return low <= expected <= high
+
+    def _is_before(self, place: Place, message: Message) -> bool:
+        """Return whether a record of an exact topic states the offset of an earlier one."""
+        is_before = place[0] in self._exact and (message.offset() or 0) < self._nexts.get(place, 0)
+        if is_before:  # the client does not go back to such an offset
+            self._log(place, f"a record with the wrong offset {message.offset()}")
+        return is_before
+
+    def _high(self, place: Place, offset: int) -> int:
+        """Return the end of a log as of the last fetch, or an earlier one above ``offset``.
+
+        Kafka is asked before an offset counts as too high, because the last fetch may be from a
+        new leader that did not know the end yet. It does not answer this request until it does.
+        """
+        high, where = self._highs.get(place, 0), TopicPartition(*place)
+        if offset >= high:
+            _, high = self.get_watermark_offsets(where, cached=True)
+            if offset >= high:
+                _, high = self.get_watermark_offsets(where, timeout=_TIMEOUT)
+            self._highs[place] = high
+        return high
+
+    def next_offset(self, place: Place) -> int | None:
+        """Return the offset after the last record that was returned, or of the start."""
+        return self._nexts.get(place)
+
+    def _go_on(self, offsets: Mapping[Place, int]) -> None:
+        """Continue at offsets, even if the client has given up these partitions."""
+        gave_up = False
+        for place, offset in offsets.items():
+            try:
+                self.seek(TopicPartition(*place, offset))
+            except KafkaException as error:
+                log.info("%s/%d@%d: %s", *place, offset, error)
+                gave_up = error.args[0].code() == KafkaError._STATE or gave_up
+                self._nexts[place] = offset
+        if gave_up:
+            known, assigned = {**self._starts, **self._nexts}, self.assignment()
+            places = ((one.topic, one.partition) for one in assigned)
+            self.assign([TopicPartition(*p, known.get(p, OFFSET_STORED)) for p in places])
+
+    def _log_batch(self, place: Place, start: int, end: int) -> None:
+        if end > start:
+            self._log(place, f"the rest of a batch from {start} to {end - 1}; it is unreadable")
+
+    def _log(self, place: Place, what: str) -> None:
+        omitted = self._skipped.due(place)
+        if omitted is not None:
+            log.warning("%s/%d: skipped: %s%s", *place, what, more(omitted))

@@ -1,0 +1,156 @@
+"""Batches that Kafka's client does not read, or reads wrongly, between two bodies (decision 46)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from streams.kafka import Fetcher, fetcher
+from streams.wire import Topics
+from tests.kafka.raw_batch import append, batch, disguised, record
+from tests.kafka.test_checked_consumer import good, topic_of
+from tests.workers.rig import HookedCluster
+
+SILENT = batch(record(0, length=500))
+"""The client waits for the rest of the record, and reports nothing."""
+
+
+@dataclass
+class Counts:
+    """What a fetcher's consumer does: the offsets to which it goes, and waits without a record."""
+
+    seeks: list[int] = field(default_factory=list)
+    blocked: int = 0
+
+    def assign(self, method: Any, places: Any) -> Any:
+        self.seeks += [place.offset for place in places]
+        return method(places)
+
+    def poll(self, method: Any, timeout: float) -> Any:
+        found = method(timeout)
+        self.blocked += found is None and timeout == fetcher._BLOCKED
+        return found
+
+
+def fetcher_of(
+    kafka: str, prefix: str, *batches: bytes, cache_bytes: int = 1
+) -> tuple[Fetcher, Counts]:
+    _, topic = topic_of(kafka, prefix)
+    for one in batches:
+        append(kafka, topic, one)
+    counts = Counts()
+    hooks = {"assign": counts.assign, "poll": counts.poll}
+    return Fetcher(HookedCluster(kafka, Topics(prefix), hooks=hooks), topic, 0, cache_bytes), counts
+
+
+def values(bodies: Fetcher, *offsets: int) -> list[bytes | str | None]:
+    return [bodies.fetch(offset).value() for offset in offsets]
+
+
+def test_an_unreadable_batch_between_two_bodies_is_passed_over_without_waiting_again(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each retry reads the bodies again."""
+    monkeypatch.setattr(fetcher, "_BLOCKED", 0.4321)
+    monkeypatch.setattr(fetcher, "_SUSPECTED", 0)
+    log = [good(b"0"), SILENT, good(b"2"), good(b"3"), SILENT, SILENT, good(b"6")]
+    bodies, counts = fetcher_of(kafka, unique, *log)
+    assert values(bodies, 0, 2, 3, 6) == [b"0", b"2", b"3", b"6"]
+    assert (counts.blocked, counts.seeks) == (2, [0, 2, 6])
+    for _ in range(2):
+        counts.seeks.clear()
+        assert values(bodies, 0, 2, 3, 6) == [b"0", b"2", b"3", b"6"]
+        assert (counts.blocked, counts.seeks) == (2, [0, 2, 6])
+    bodies.close()
+    assert values(bodies, 0, 3, 6) == [b"0", b"3", b"6"]
+    assert counts.blocked == 2, "a new consumer does not wait again"
+    bodies.close()
+
+
+def test_only_the_latest_unreadable_batches_are_remembered(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetcher, "_BLOCKED", 0.4321)
+    monkeypatch.setattr(fetcher, "_SUSPECTED", 0)
+    monkeypatch.setattr(fetcher, "_REMEMBERED", 1)
+    bodies, counts = fetcher_of(kafka, unique, good(b"0"), SILENT, good(b"2"), SILENT, good(b"4"))
+    for waits in (2, 3, 4):
+        assert values(bodies, 0, 2, 4) == [b"0", b"2", b"4"]
+        assert counts.blocked == waits, "the higher offset is still known"
+    bodies.close()
+
+
+def test_after_an_unreadable_batch_others_are_suspected(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With such a batch between each two bodies, each body would take the whole wait."""
+    monkeypatch.setattr(fetcher, "_BLOCKED", 0.4321)
+    monkeypatch.setattr(fetcher, "_SUSPECTED", 3)
+    log = [good(b"0"), *[SILENT, good(b"body")] * 5, *[good(b"other"), good(b"body")] * 3]
+    bodies, counts = fetcher_of(kafka, unique, *log)
+    values(bodies, *range(0, 11, 2))
+    assert (counts.blocked, counts.seeks) == (2, [0, 2, 4, 6, 8, 10])
+    counts.seeks.clear()
+    assert values(bodies, *range(11, 17)) == [b"other", b"body"] * 3
+    assert not counts.seeks, "there is no gap between these bodies"
+    values(bodies, *range(10, 17, 2))
+    assert counts.seeks == [10, 12, 14, 16], "three gaps are suspected, after the way back"
+    counts.seeks.clear()
+    values(bodies, *range(10, 17, 2))
+    assert (counts.blocked, counts.seeks) == (2, [10]), "then the fetcher reads forward"
+    bodies.close()
+
+
+class Slow:
+    """A clock on which each fetch takes a second."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def test_if_kafka_is_slow_no_unreadable_batch_is_suspected(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each seek fetches again what the client has read ahead, which makes Kafka even slower."""
+    monkeypatch.setattr(fetcher, "_BLOCKED", 0.4321)
+    monkeypatch.setattr(fetcher, "time", Slow())
+    log = [good(b"0"), SILENT, good(b"2"), good(b"other"), good(b"4")]
+    bodies, counts = fetcher_of(kafka, unique, *log)
+    assert values(bodies, 0, 2, 4) == [b"0", b"2", b"4"]
+    assert (counts.blocked, counts.seeks) == (1, [0, 2]), "it reads forward to the last body"
+    values(bodies, 0, 2)
+    assert counts.blocked == 2, "the offset is not remembered"
+    bodies.close()
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_record_that_states_the_offset_of_another_one_is_not_fetched_directly(
+    kafka: str, unique: str, cached: bool
+) -> None:
+    lie = batch(*disguised(3, b"lie"))
+    log = [good(b"0"), lie, good(b"3"), good(b"honest"), good(b"5")]
+    bodies, counts = fetcher_of(kafka, unique, *log, cache_bytes=1 << 20)
+    wanted = (0, 4) if not cached else (0, 3, 4)
+    assert values(bodies, *wanted)[-1] == b"lie", "the client cannot know better"
+    assert bodies.fetch(4, directly=True).value() == b"honest"
+    count = len(counts.seeks)
+    assert values(bodies, 4, 4) == [b"honest"] * 2
+    assert len(counts.seeks) == count, "it is cached"
+    bodies.close()
+
+
+def test_the_cache_counts_a_record_that_is_fetched_directly_only_once(
+    kafka: str, unique: str
+) -> None:
+    bodies, _ = fetcher_of(kafka, unique, good(b"0"), cache_bytes=1 << 20)
+    values(bodies, 0)
+    size = bodies._size
+    for _ in range(3):
+        bodies.fetch(0, directly=True)
+    assert bodies._size == size > 0
+    bodies.close()

@@ -1,0 +1,95 @@
+"""Batches that no client sends stop nobody, and let nobody skip an honest record (decision 46)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from streams.kafka import stalled_fetch, unreadable
+from tests.kafka.raw_batch import FAR, LZ4, UNCOMPRESSED, append, batch, disguised, record
+from tests.kafka.raw_transaction import RawTransactions
+from tests.running import System, running
+from tests.workers.test_hostile import flows
+
+KINDS = [
+    ("cmd", "ServerA"),
+    pytest.param("txq", "ServerB", marks=pytest.mark.long),
+    ("presence", None),
+    pytest.param("catalog", None, marks=pytest.mark.long),
+    pytest.param("out", "ServerA", marks=pytest.mark.long),
+    pytest.param("in", "ServerB", marks=pytest.mark.long),
+    pytest.param("ack", "ServerA", marks=pytest.mark.long),
+]
+
+
+@pytest.fixture(scope="module")
+def system(kafka: str) -> Iterator[System]:
+    with running(kafka, f"t{uuid.uuid4().hex[:12]}.", "two_brokers") as found:
+        yield found
+
+
+def topic_of(system: System, kind: str, instance: str | None) -> str:
+    topics = system.cluster.topics
+    return f"{topics.prefix}{kind}" if instance is None else topics.name(kind, instance)
+
+
+@pytest.mark.parametrize(("kind", "instance"), KINDS)
+def test_wrong_offsets_and_unreadable_batches_stop_nobody(
+    kafka: str, system: System, kind: str, instance: str | None
+) -> None:
+    topic = topic_of(system, kind, instance)
+    codec = UNCOMPRESSED if kind in ("cmd", "presence", "catalog") else LZ4
+    far = batch(record(0, far=True), codec=codec)
+    bad = [far, far]
+    if codec == LZ4:
+        bad += [batch(*disguised(delta, b"lie")) for delta in (3, 1_000)]
+        bad += [batch(record(0), record(1), behind=b"x"), far]
+    elif kind == "cmd":
+        bad += [batch(record(0), record(delta), codec=codec) for delta in (3, 1_000)]
+    for one in bad:
+        append(kafka, topic, one)
+        flows(system)
+    for one in bad:
+        append(kafka, topic, one)
+    flows(system)
+
+
+def test_aborted_batches_that_cannot_be_parsed_hide_no_statement(
+    kafka: str, system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unreadable, "_ANSWER", 0.5)
+    topic = topic_of(system, "cmd", "ServerA")
+    transactions = RawTransactions(kafka, topic, topic)
+    for one in ((record(0, far=True),), (record(0), record(2)), (record(0), _silent())):
+        transactions.abort(one, codec=UNCOMPRESSED)
+        flows(system)
+
+
+def _silent() -> bytes:
+    """Return a record of which librdkafka reads a wrong length, although Kafka checks lengths.
+
+    Kafka reads 32 bits of a length, and librdkafka adds 2^31.
+    """
+    return record(1, length=len(record(1)) - 1 + (FAR >> 1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("kind", "instance"), [("cmd", "ServerA"), ("txq", "ServerB")])
+def test_wrong_lengths_stop_nobody(
+    kafka: str,
+    system: System,
+    kind: str,
+    instance: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stalled_fetch, "_QUIET", 1.0)
+    monkeypatch.setattr(stalled_fetch, "_EVERY", 0.5)
+    topic = topic_of(system, kind, instance)
+    if kind == "cmd":
+        bad = batch(record(0), _silent(), codec=UNCOMPRESSED)
+    else:
+        bad = batch(*(record(n, length=3 if n else 400) for n in range(3)))
+    append(kafka, topic, bad)
+    flows(system)
