@@ -16,6 +16,7 @@ from streams.schema import load
 from streams.schema.bounded import is_bounded
 from streams.settings import read_settings
 from streams.wire import MalformedError
+from streams.wire.items import exceeds
 from streams.wire.packing import pack_long
 from streams.wire.single_object import Codec
 
@@ -211,3 +212,45 @@ def test_sqlcmd_variables_are_replaced_up_to_the_limit(tmp_path: Path, script: s
     """A long script may become twice as long."""
     (tmp_path / "A.sql").write_text(f"USE D;\n{script}CREATE QUEUE Q;\n")
     assert CliRunner().invoke(main, ["check", str(tmp_path)]).exit_code == 0
+
+
+LISTS: list[tuple[Any, Any, int]] = [
+    ({"type": "array", "items": "long"}, [1, -300, 1 << 40], 3),
+    ({"type": "map", "values": ["null", "double"]}, {"a": None, "b": 1.5}, 2),
+    ({"type": "array", "items": {"type": "array", "items": "string"}}, [["a"], [], ["b", "c"]], 6),
+    (
+        record(
+            "All", record("One", "boolean", "float", "bytes"), {"type": "array", "items": "One"}
+        ),
+        {"f0": (one := {"f0": True, "f1": 0.5, "f2": b"x" * 200}), "f1": [one, one]},
+        2,
+    ),
+    (
+        record(
+            "All",
+            {"type": "enum", "name": "E", "symbols": ["A", "B"]},
+            {"type": "fixed", "name": "F", "size": 3},
+            {"type": "array", "items": ["E", "F", {"type": "int"}]},
+        ),
+        {"f0": "B", "f1": b"abc", "f2": [b"xyz", 7]},
+        2,
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "items"), LISTS)
+def test_items_are_counted_without_decoding(schema: Any, value: Any, items: int) -> None:
+    file = io.BytesIO()
+    for _ in range(2):
+        fastavro.schemaless_writer(file, schema, value)
+    assert not exceeds(schema, file.getvalue(), 2, 2 * items)
+    assert exceeds(schema, file.getvalue(), 2, 2 * items - 1)
+
+
+def test_items_in_parts_are_counted_together() -> None:
+    """A negative number of items is followed by their size in bytes."""
+    data = pack_long(-2) + pack_long(2) + b"\x02\x04" + pack_long(1) + b"\x06" + b"\0"
+    schema = {"type": "array", "items": "int"}
+    assert fastavro.schemaless_reader(io.BytesIO(data), schema, None) == [1, 2, 3]
+    assert not exceeds(schema, data, 1, 3)
+    assert exceeds(schema, data, 1, 2)

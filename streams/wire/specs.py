@@ -23,9 +23,14 @@ _HOUR = {"cleanup.policy": "delete", "retention.ms": "3600000"}
 
 _COMPRESSION = "compression.type"
 _UNCOMPRESSED = {_COMPRESSION: "uncompressed"}
-"""For small topics that every process reads, so that no record exceeds Kafka's limit in memory."""
+"""For topics that applications or other clusters write, and small topics that all processes read.
+
+No record then exceeds Kafka's limit in memory. The broker ignores the lengths of records in a batch
+that it stores compressed as it is. So one lz4 record of 1 MB could be 40 million records for the
+client that reads it, which needs 12 GB for them (decision 47).
+"""
 _READABLE = {_COMPRESSION: "lz4"}
-"""The codec that Hopline's producers use.
+"""The codec that workers use, for topics that only they write, and for events.
 
 Kafka's client cannot read, and never skips, a zstd batch that becomes too large when it is
 decompressed, so 3 kB could stop a partition forever. Therefore the broker stores batches of other
@@ -46,16 +51,16 @@ The second value is the default since Kafka 4.0. Brokers before 3.6 have neither
 _BROKERS_TIME = {"message.timestamp.type": "LogAppendTime"}
 
 KINDS: Mapping[str, Mapping[str, str]] = {
-    "cmd": _FOREVER,
+    "cmd": {**_FOREVER, **_UNCOMPRESSED},
     "out": _FOREVER,
     "txq": _FOREVER,
-    "ingress": _FOREVER,
+    "ingress": {**_FOREVER, **_UNCOMPRESSED},
     "in": {**_FOREVER, **_BROKERS_TIME},  # decides whether a copy is late
     "ack": _FOREVER,
     "queue": _FOREVER,
     "dialog": _COMPACTED,
     "result": _HOUR,
-    "reading": _COMPACTED,
+    "reading": {**_COMPACTED, **_UNCOMPRESSED},
     # Readers of `catalog` process each version in the log. Both topics get a new segment for each
     # minute, so their writers must not choose the time.
     "catalog": {**_COMPACTED, **_SOON, **_UNCOMPRESSED, **_BROKERS_TIME},

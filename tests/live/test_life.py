@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
@@ -22,11 +24,13 @@ from streams.live.life import (
     read_dialog,
     read_life,
 )
-from streams.live.life.records import Broken, BrokerEvent, Frame, Issued, Record
+from streams.live.life.read import _Search
+from streams.live.life.records import Broken, BrokerEvent, Frame, Issued, Kept, Record
 from streams.protocol import Limits, State
 from streams.routing import Verdict
 from streams.topology import Topology
-from streams.wire import decode_event, encode_event
+from streams.wire import Topics, decode_event, encode_event
+from streams.wire.state_keys import StateKey
 from tests.live.lives import MIDDLE, PATIENT, arrows, chosen, lived, step_text
 from tests.running import System, running, until_stable
 from tests.workers.rig import QUICK
@@ -178,6 +182,40 @@ def test_only_what_can_hold_the_dialog_is_read(combined: Lived) -> None:
     cut = read_dialog(system.cluster, life.conversation, Bounds(records=5))
     assert len(cut.records) == 5
     assert cut.left_out == ["all but the first 5 records found"]
+
+
+def test_large_records_are_read_up_to_a_number_of_bytes(combined: Lived) -> None:
+    """Events of 64 kB and states that decode to 200 kB took gigabytes within the record limit."""
+    cluster, conversation = combined.system.cluster, combined.life.conversation
+    everything = read_dialog(cluster, conversation)
+    assert not everything.left_out and everything.size == combined.life.size > 0
+    cut = read_dialog(cluster, conversation, Bounds(size=everything.size // 2))
+    assert 0 < len(cut.records) < len(everything.records)
+    assert 0 < cut.size <= everything.size // 2
+    assert cut.left_out == [f"all but the first {len(cut.records)} records found, which are large"]
+
+
+def test_a_later_state_that_is_too_large_leaves_the_number_of_records() -> None:
+    """It would take the place of the endpoint's first state."""
+    conversation = uuid.UUID(int=1)
+    search = _Search(
+        cast(Any, SimpleNamespace(topics=Topics())), conversation, Bounds(size=100), lambda: 0.0
+    )
+    state = Kept("A", StateKey("DatabaseA", conversation, True, None), None, 0, "dialog.A/0@1")
+    search._keep(state, 40)
+    search._keep(Broken("A", "no Avro", 0, "cmd.A/0@1"), 30)
+    search._keep(state, 71)
+    assert (len(search._found.records), search._found.size) == (2, 70)
+    assert search._found.left_out == ["all but the first 2 records found, which are large"]
+
+
+def test_only_the_last_state_of_an_endpoint_is_kept(combined: Lived) -> None:
+    reading = read_dialog(combined.system.cluster, combined.life.conversation)
+    states = [record for record in reading.records if isinstance(record, Kept)]
+    assert sorted(state.endpoint for state in states) == sorted(
+        (e.instance, e.database, e.is_initiator) for e in combined.life.endpoints
+    )
+    assert {state.dialog and state.dialog.state for state in states} <= {State.CD, None}
 
 
 def test_a_timeout_is_reported(combined: Lived) -> None:

@@ -9,12 +9,15 @@ import pytest
 
 from streams.diagram import fold
 from streams.errors import EventKind, Number
+from streams.kafka import Message
 from streams.live.life import build, build_life, draw_life
-from streams.live.life.records import BrokerEvent, Frame, Issued
+from streams.live.life.read import weight_of
+from streams.live.life.records import KEPT, BrokerEvent, Frame, Issued, Kept
 from streams.node.events import event
 from streams.protocol import Ack, Command, CommandKind, Flag, Header, Journey, Parties
 from streams.topology import Topology
 from streams.wire import decode_event, encode_event
+from streams.wire.state_keys import StateKey
 
 DIALOG = uuid.UUID(int=7)
 FORTH = Parties("Target", "B", "Initiator", "A", "DEFAULT", True)
@@ -126,3 +129,19 @@ def test_the_first_message_is_searched_once_for_all_begins(
     )
     assert [step.at for step in life.steps] == [5] * 2 * many, "no BEGIN is behind a message"
     assert seen <= 10 * many
+
+
+def message(value: bytes) -> Message:
+    return Message(topic="t", partition=0, offset=0, key=b"k", value=value)  # type: ignore[call-arg]
+
+
+def test_a_body_that_is_not_kept_does_not_count_and_a_decoded_state_does() -> None:
+    body = b"x" * 50_000
+    header = Header(uuid.UUID(int=1), "Order", 0, 1, 2)
+    copy = Frame("out", "A", FORTH, header, None, journey(1), len(body), body[:KEPT], "w")
+    assert weight_of(message(body), copy) == KEPT
+    assert weight_of(message(b"x"), copy._replace(size=1)) == 1
+    happened = BrokerEvent(event(EventKind.CONVERSATION, at=1, instance="A"), "w")
+    assert weight_of(message(body), happened) == len(body)
+    state = Kept("A", StateKey("D", DIALOG, True), None, 1, "w")
+    assert weight_of(message(b"x" * 9_000), state) > 200_000

@@ -14,10 +14,11 @@ import pytest
 
 from streams.client import Conversation
 from streams.embedded import Brokers
-from streams.kafka import Cluster, read_catalog
+from streams.kafka import Cluster, create, read_catalog, specs_of
 from streams.resources import topologies_dir
 from streams.topology import Topology, apply_sql, load
 from streams.topology.yaml_file import write_document
+from streams.wire import Topics
 from tests.command import invoke
 from tests.running import System, eventually, running, until_stable
 from tests.workers.rig import configure
@@ -211,6 +212,22 @@ def test_on_two_brokers_topics_have_two_replicas_and_a_finding(tmp_path: Path, u
         assert {m["what"] for m in stricter["mismatches"]} == {
             "min.insync.replicas is 1 and must be 2"
         }
+
+
+def test_topics_that_an_older_version_created_are_no_longer_compressed(
+    kafka: str, unique: str
+) -> None:
+    there, cluster = ("--bootstrap", kafka, "--prefix", unique), Cluster(kafka, Topics(unique))
+    specs = specs_of(load(topologies_dir() / "two_brokers", time.time()), cluster.topics)
+    create(cluster, [replace(s, config={**s.config, "compression.type": "lz4"}) for s in specs])
+    kinds = {"cmd", "reading", "presence", "catalog"}
+    uncompressed = {s.name for s in specs if s.kind in kinds}
+    what = "compression.type is lz4 and must be uncompressed"
+    assert {(m["topic"], m["what"]) for m in checked(*there)["mismatches"]} == {
+        (name, what) for name in uncompressed
+    }
+    assert invoke("apply", "two_brokers", *there).exit_code == 0
+    eventually(lambda: not checked(*there)["mismatches"], "the broker knows the settings")
 
 
 @pytest.mark.long

@@ -90,6 +90,7 @@ def test_every_step_prints_what_the_page_shows(printed: list[str]) -> None:
     assert len(printed) == len(STEPS) + 1
 
 
+@pytest.mark.long
 def test_quick_start_of_the_readme_delivers_its_message(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     [block] = re.findall(r"^    export PATH=.*\n((?:    .*\n)+)", text, re.MULTILINE)

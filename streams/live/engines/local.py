@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from streams.capture import CaptureReader
 from streams.kafka import Cluster, Message, Spans, headers_of
 from streams.live.engines.dialogs import Dialogs
-from streams.live.engines.engine import ClusterSource, Positions, Source
+from streams.live.engines.engine import CaptureSource, ClusterSource, Positions, Source
+from streams.live.engines.latest_states import BUDGET, LatestStates
 from streams.report.account import Account, Judge
 from streams.report.read import digest_of
 from streams.report.record_reader import DialogPart, Record, RecordReader
@@ -18,18 +19,30 @@ from streams.workers.collector import collecting_rarely
 
 
 class LocalEngine:
-    """Read one source at a time; the parts of dialogs are kept in memory, or on disk."""
+    """Read one source at a time; the parts of dialogs are kept in memory, or on disk.
+
+    State is read first, and only once if its latest records have at most ``state_budget`` bytes.
+    """
 
     name = "local"
+
+    def __init__(self, state_budget: int = BUDGET) -> None:
+        self._state_budget = state_budget
+        self._states: dict[tuple[str, str], LatestStates] = {}
+        """The state records that the survey has read, by address and prefix."""
 
     def survey_cluster(
         self, cluster: Cluster, ranges: Mapping[tuple[str, int], Range]
     ) -> Positions:
         """Return the latest positions; in a compacted topic, only the latest record is valid."""
         found: Positions = dict.fromkeys(ranges)
-        for message in _messages(cluster, ranges):
-            if message.key() == POSITIONS_KEY:
-                found[message.topic() or "", message.partition() or 0] = message.value()
+        states = LatestStates(self._state_budget)
+        self._states[cluster.bootstrap, cluster.topics.prefix] = states
+        with collecting_rarely():
+            for message in _messages(cluster, ranges):
+                states.add(message)
+                if message.key() == POSITIONS_KEY:
+                    found[message.topic() or "", message.partition() or 0] = message.value()
         return found
 
     def survey_capture(self, capture: CaptureReader) -> Positions:
@@ -46,17 +59,28 @@ class LocalEngine:
         """Read all records, then judge the dialogs one by one."""
         with collecting_rarely(), Dialogs() as dialogs:
             for source in sources:
-                for dialog, part in _parts(source):
+                for dialog, part in self._parts(source):
                     dialogs.add(dialog, part)
             return judge.judge(dialogs.grouped())
 
+    def _parts(self, source: Source) -> Iterator[DialogPart]:
+        if isinstance(source, ClusterSource):
+            return self._of_cluster(source)
+        return _of_files(source)
 
-def _parts(source: Source) -> Iterator[DialogPart]:
-    if isinstance(source, ClusterSource):
-        reader = source.reader()
-        for message in _messages(source.cluster, source.ranges):
+    def _of_cluster(self, source: ClusterSource) -> Iterator[DialogPart]:
+        reader, ranges = source.reader(), source.ranges
+        states = self._states[source.cluster.bootstrap, source.prefix].records()
+        if states is not None:
+            state = source.cluster.topics.dialog("")
+            ranges = {place: r for place, r in ranges.items() if not place[0].startswith(state)}
+            for message in states:
+                yield from _of_message(reader, message, source.prefix)
+        for message in _messages(source.cluster, ranges):
             yield from _of_message(reader, message, source.prefix)
-        return
+
+
+def _of_files(source: CaptureSource) -> Iterator[DialogPart]:
     for file in source.files:
         reader = source.reader()  # a new reader, because another file may have older records
         for r in file:

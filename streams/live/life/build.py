@@ -52,8 +52,7 @@ class _Sorted:
             case Broken():
                 self.broken.append(record)
             case Kept():
-                about = record.key
-                self.kept[record.home, about.database, about.is_initiator] = record
+                self.kept[record.endpoint] = record
 
 
 def build_life(

@@ -77,7 +77,8 @@ class Endpoint:
 class Life:
     """The facts that records show about a dialog; ``left_out``: sentences about missing parts.
 
-    ``catalog_version`` is the version of the routes that explain decisions.
+    ``catalog_version`` is the version of the routes that explain decisions. ``size`` is the number
+    of bytes of the records, without most of the bodies.
     """
 
     conversation: uuid.UUID
@@ -89,6 +90,7 @@ class Life:
     contract: str = ""
     catalog_version: int = 0
     left_out: tuple[str, ...] = ()
+    size: int = 0
 
     @property
     def known(self) -> bool:

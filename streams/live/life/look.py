@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 from streams.kafka import Cluster, read_catalog
 from streams.live.life.build import build_life
@@ -16,4 +17,6 @@ def read_life(cluster: Cluster, conversation: uuid.UUID, bounds: Bounds | None =
     reading = read_dialog(cluster, conversation, bounds)
     catalog = read_catalog(cluster)
     topology = catalog.topology or Topology({})
-    return build_life(conversation, reading.records, topology, catalog.version, reading.left_out)
+    left_out = reading.left_out
+    life = build_life(conversation, reading.records, topology, catalog.version, left_out)
+    return replace(life, size=reading.size)

@@ -25,10 +25,20 @@ from streams.kafka import (
     TopicPartition,
     first_since,
     read_begins,
+    size_of,
     take,
 )
 from streams.kafka.listing import topic_names
-from streams.live.life.records import KINDS, BrokerEvent, Issued, Record, Sieve
+from streams.live.life.records import (
+    KEPT,
+    KINDS,
+    BrokerEvent,
+    Frame,
+    Issued,
+    Kept,
+    Record,
+    Sieve,
+)
 from streams.prose import counted, listed
 from streams.protocol import State
 from streams.wire.partition import partition_of
@@ -45,19 +55,24 @@ _TIMEOUT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits for reading: the number of records kept, and the duration in seconds."""
+    """Limits for reading: the number of records kept, their bytes, the duration in seconds."""
 
     records: int = 50_000
+    size: int = 64 << 20
     seconds: float = 20.0
 
 
 @dataclass(slots=True)
 class Reading:
-    """The records of a dialog in log order; ``left_out``: sentences about missing records."""
+    """The records of a dialog in log order; ``left_out``: sentences about missing records.
+
+    Only the last state of each endpoint is kept. ``size`` is the sum of the records' ``weight_of``.
+    """
 
     records: list[Record] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     passed: int = 0
+    size: int = 0
 
 
 def read_dialog(
@@ -85,6 +100,7 @@ class _Search:
         self._clock, self._deadline = clock, clock() + bounds.seconds
         self._sieve = Sieve(conversation, cluster.topics)
         self._found = Reading()
+        self._states: dict[object, tuple[int, int]] = {}  # index and weight of each endpoint's
         self._full = False
 
     def run(self) -> Reading:
@@ -193,14 +209,25 @@ class _Search:
                 left.discard(place)
                 consumer.pause([TopicPartition(*place)])
         elif (record := self._sieve(message)) is not None:
-            self._keep(record)
+            self._keep(record, weight_of(message, record))
 
-    def _keep(self, record: Record) -> None:
-        if len(self._found.records) < self._bounds.records:
-            self._found.records.append(record)
-        elif not self._full:
-            most = counted(self._bounds.records, "record")
-            self._stop(f"all but the first {most} found")
+    def _keep(self, record: Record, weight: int) -> None:
+        if self._full:
+            return
+        found, bounds = self._found, self._bounds
+        endpoint = record.endpoint if isinstance(record, Kept) else None
+        at, replaced = self._states.get(endpoint, (len(found.records), 0))
+        size = found.size + weight - replaced
+        if at >= bounds.records:
+            self._stop(f"all but the first {counted(bounds.records, 'record')} found")
+        elif size > bounds.size:
+            kept = counted(len(found.records), "record")
+            self._stop(f"all but the first {kept} found, which are large")
+        else:
+            found.records[at : at + 1] = [record]
+            found.size = size
+            if endpoint is not None:
+                self._states[endpoint] = at, weight
 
     def _stop(self, sentence: str) -> None:
         self._full = True
@@ -220,6 +247,14 @@ class _Search:
             self._found.left_out.append(f"processed records of {names}, which were trimmed{when}")
 
 
+def weight_of(message: Message, record: Record) -> int:
+    """Return the bytes that a record counts: those of the message, without the rest of a body."""
+    size = size_of(message)
+    if isinstance(record, Kept):
+        return _DECODED * size
+    return size - max(0, record.size - KEPT) if isinstance(record, (Frame, Issued)) else size
+
+
 def _is_over(events: Collection[Mapping[str, object]]) -> bool:
     """Return whether both sides have reported a state and are closed."""
     states = {
@@ -233,3 +268,5 @@ def _is_over(events: Collection[Mapping[str, object]]) -> bool:
 
 _FIRST = -2  # librdkafka: the first record
 _NEVER = 1 << 62
+_DECODED = 32
+"""The size of a decoded state relative to its record; 9 kB of small numbers take 200 kB."""

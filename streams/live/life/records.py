@@ -77,6 +77,11 @@ class Kept(NamedTuple):
     at: int
     where: str
 
+    @property
+    def endpoint(self) -> tuple[str, str, bool]:
+        """Return the values that identify the endpoint."""
+        return self.home, self.key.database, self.key.is_initiator
+
 
 class Broken(NamedTuple):
     """A record of the dialog that cannot be read, and the reason."""
