@@ -47,9 +47,9 @@ _OF_MESSAGE = (
 )  # fmt: skip
 
 LAST_NUMBER = 1 << 40
-"""No dialog has this number of messages. Numbers up to this limit can be added up. A larger number,
-which any writer may claim, would end the query, because Spark raises an error if a sum does not
-fit."""
+"""A limit for message numbers, which no dialog reaches. Spark can add up numbers below this limit.
+A larger number, which any writer may claim, would end the query, because Spark raises an error if a
+sum overflows."""
 
 ROUTES: Writers = {ROUTE_CODEC.prefix: load("Route")}
 MESSAGES: Writers = {MESSAGE_CODEC.prefix: load("Message")}

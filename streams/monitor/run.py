@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Event
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -23,6 +26,7 @@ from streams.monitor.queries import Query, queries
 from streams.monitor.sampler import Sampler
 from streams.monitor.session import close_session, open_session
 from streams.monitor.sink import Target
+from streams.monitor.unreadable import pass_unreadable
 from streams.monitor.upkeep import Upkeep
 from streams.monitor.watch import Watch
 from streams.private import make_folder
@@ -36,6 +40,35 @@ _LAST_BATCH_S = 20.0
 _ANSWER_S = 15.0
 
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Starter:
+    """Start queries, and start them again after unreadable records, which are reported once."""
+
+    spark: SparkSession
+    config: MonitorConfig
+    checkpoint: Path
+    say: Say
+    _said: set[tuple[str, int, int]] = field(default_factory=set)
+
+    def start(self, query: Query) -> StreamingQuery:
+        return query.start(self.checkpoint.as_uri(), trigger_ms=self.config.trigger)
+
+    def pass_unreadable(self, query: Query, failure: str = "") -> bool:
+        """Let a query leave out records that it cannot read; return whether there are any.
+
+        Also call this without a ``failure``, because such a record can end Spark's process.
+        """
+        folder = self.checkpoint / query.name
+        try:
+            found = pass_unreadable(self.spark, self.config.kafka, folder, failure)
+        except Py4JJavaError:  # Kafka does not respond, which the query reports more clearly
+            return False
+        if found is not None and found[:3] not in self._said:
+            self._said.add(found[:3])
+            self.say(str(found))
+        return found is not None
 
 
 def run(
@@ -80,20 +113,21 @@ def _monitor(
         )
     patient = PatientStore.of(store, stop, say)
     defined = queries(spark, config, _target(kafka, patient, say), learn(kafka))
-    started: list[StreamingQuery] = []
+    starter = _Starter(spark, config, checkpoint, say)
+    watches: list[Watch] = []
     eye = Eye(kafka)
     sampler = Sampler(store, eye, say=say)
     try:
         for query in defined:
-            started.append(query.start(checkpoint.as_uri(), trigger_ms=config.trigger))
-        watches = [Watch(query) for query in started]
+            starter.pass_unreadable(query)
+            watches.append(Watch(starter.start(query)))
         sampler.start()
         with serving(config.http, watches, store, lambda: patient.outage) as port:
             if port is not None:
                 say(f"metrics and health on port {port}")
-            _follow(config, defined, watches, sampler, patient, stop, say)
+            _follow(defined, starter, watches, sampler, patient, stop)
         say("stopping")
-        _finish(started)
+        _finish([watch.query for watch in watches])
         for watch in watches:
             watch.look(patient)
         _note(watches, patient, {})
@@ -104,8 +138,8 @@ def _monitor(
     finally:
         stop.set()  # a batch that waits for the store would delay the end of its query
         sampler.stop()
-        for running in started:
-            running.stop()
+        for watch in watches:
+            watch.query.stop()
 
 
 def _target(cluster: Cluster, store: Store, say: Say) -> Target:
@@ -117,24 +151,24 @@ def _target(cluster: Cluster, store: Store, say: Say) -> Target:
 
 
 def _follow(
-    config: MonitorConfig,
     defined: tuple[Query, ...],
+    starter: _Starter,
     watches: list[Watch],
     sampler: Sampler,
     store: Store,
     stop: Event,
-    say: Say,
 ) -> None:
+    config, say = starter.config, starter.say
     ready, last_line, reported_at = False, "", time.monotonic()
     noted: dict[str, int] = {}
     worked, upkeep = time.monotonic(), Upkeep(store, config.keep, time.time)
     while not stop.wait(_LOOK_S):
         for query, watch in zip(defined, watches, strict=True):
-            _check(query, watch.query)
+            _check(query, watch, starter)
         if sampler.failure is not None:
             raise sampler.failure
         now = time.monotonic()
-        busy = [watch.look(store) for watch in watches]
+        busy = [watch.look(store) or (ready and not watch.ready) for watch in watches]
         if any(busy):
             worked = now
         upkeep.look(now)
@@ -163,12 +197,17 @@ def _note(watches: list[Watch], store: Store, noted: dict[str, int]) -> dict[str
     return reached
 
 
-def _check(query: Query, running: StreamingQuery) -> None:
+def _check(query: Query, watch: Watch, starter: _Starter) -> None:
+    """Start a query again if it has ended because Spark's client cannot read some records."""
+    running = watch.query
     if running.isActive:
         return
     if query.sink.failure is not None:
         raise query.sink.failure
     failure = running.exception()
+    if failure is not None and starter.pass_unreadable(query, str(failure)):
+        watch.follow(starter.start(query))
+        return
     text = str(failure).splitlines()[0] if failure else "unknown cause"
     raise SurroundingsError(f"The query '{query.name}' ended: {text}")
 

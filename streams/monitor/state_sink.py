@@ -21,8 +21,9 @@ MOST = 50_000
 class StateSink(BatchSink):
     """The ``foreachBatch`` function for records of ``dialog`` topics and of ``event``.
 
-    Unlike a batch of figures, a batch of records has no previous values: it is aggregated here, and
-    the store keeps the values of a row that the batch cannot know.
+    Unlike a batch of figures, a batch of records has no previous values: it is aggregated here. In
+    columns such as ``locked_at``, which no single batch can determine, the store keeps the earlier
+    value.
     """
 
     def __init__(

@@ -38,11 +38,16 @@ class Watch:
     _looked: str = ""
     _active: int = 0
     _ready: bool = False
+    _first: int = 0
+
+    def follow(self, query: StreamingQuery) -> None:
+        """Follow another run of the same query."""
+        self.query, self._ready, self._first = query, False, self.batch + 1
 
     @property
     def ready(self) -> bool:
-        """Return whether the query has read its topics at least once."""
-        waits = self.batch >= 0 or str(self.query.status["message"]).startswith("Waiting")
+        """Return whether the running query has read its topics at least once."""
+        waits = self.batch >= self._first or str(self.query.status["message"]).startswith("Waiting")
         self._ready = self._ready or waits
         return self._ready
 

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from streams.kafka import Cluster
-from streams.live.engines import LocalEngine
+from streams.live.engines import Engine, LocalEngine
 from streams.live.engines.spark import SparkEngine
 from streams.live.verify import Asked, Verified, verify_captures, verify_clusters
 
@@ -18,12 +18,15 @@ from streams.live.verify import Asked, Verified, verify_captures, verify_cluster
 def agreed_clusters(
     spark: SparkSession, clusters: Sequence[Cluster], asked: Asked | None = None
 ) -> Verified:
-    """Verify clusters with each engine; return what both have found."""
+    """Verify clusters with each engine, and with states that are read twice; return the result."""
     wanted = Asked() if asked is None else asked
-    return _same(
-        verify_clusters(lambda _: nullcontext(SparkEngine(spark)), clusters, wanted),
-        verify_clusters(lambda _: nullcontext(LocalEngine()), clusters, wanted),
-    )
+
+    def by(engine: Engine) -> Verified:
+        return verify_clusters(lambda _: nullcontext(engine), clusters, wanted)
+
+    local, rereading = by(LocalEngine()), by(LocalEngine(state_budget=0))
+    assert _all(rereading) == _all(local)
+    return _same(by(SparkEngine(spark)), local)
 
 
 def agreed_captures(

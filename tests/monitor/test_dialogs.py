@@ -260,6 +260,7 @@ def test_progress_is_counted_from_the_first_readable_record(
     assert progress == {str(uuid.UUID(int=1)): NOON + 2, str(uuid.UUID(int=2)): NOON}
 
 
+@pytest.mark.long
 def test_the_longest_texts_of_a_dialog_are_read(spark: SparkSession, store: Store) -> None:
     texts = dict.fromkeys(TOO_LONG, "\U0001f600" * LONGEST)
     _feed(spark, store, [_record(replace(_dialog(1), **texts), NOON)])
@@ -267,6 +268,7 @@ def test_the_longest_texts_of_a_dialog_are_read(spark: SparkSession, store: Stor
     assert {name: getattr(row, name) for name in TOO_LONG} == texts
 
 
+@pytest.mark.long
 def test_events_with_an_error_that_name_a_dialog_are_kept(
     spark: SparkSession, store: Store
 ) -> None:

@@ -62,6 +62,7 @@ def test_as_many_repeats_do_not_hide_a_gap(spark: SparkSession, numbers: tuple[i
     assert {row.missing for row in _gaps(spark, _numbers(*numbers))} == {1}
 
 
+@pytest.mark.long
 def test_several_repeats_withdraw_a_reported_gap_too(spark: SparkSession) -> None:
     assert {row.missing for row in _gaps(spark, _numbers(0, 1, 3, 3, 3))} == {0}
 
@@ -79,6 +80,7 @@ def test_what_looks_alike_and_is_none(spark: SparkSession) -> None:
     assert [row for row in _gaps(spark, records) if row.missing] == []
 
 
+@pytest.mark.long
 def test_numbers_that_do_not_fit_into_sums_end_nothing(spark: SparkSession) -> None:
     """Who may write a queue may claim any number, and the others go on being watched."""
     huge = uuid.UUID(int=79)
@@ -92,6 +94,7 @@ def test_numbers_that_do_not_fit_into_sums_end_nothing(spark: SparkSession) -> N
     assert found == {("4d", 1), ("50", 2**40 - 1)}
 
 
+@pytest.mark.long
 def test_what_names_no_conversation_is_no_gap(spark: SparkSession) -> None:
     """The store has no row for it."""
     nameless = [
@@ -102,6 +105,7 @@ def test_what_names_no_conversation_is_no_gap(spark: SparkSession) -> None:
     assert _gaps(spark, [Stored(headers) for headers in nameless]) == []
 
 
+@pytest.mark.long
 def test_neighbours_further_apart_than_the_horizon_are_not_compared(spark: SparkSession) -> None:
     assert _gaps(spark, _numbers(0, 7, apart=3 * TEN)) == []
 

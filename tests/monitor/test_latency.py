@@ -71,6 +71,7 @@ def test_a_path_names_an_instance_that_is_not_the_targets_own(spark: SparkSessio
     assert (row.path, row.hops) == ("ServerA>Server>ServerB/DatabaseB", 2)
 
 
+@pytest.mark.long
 def test_system_messages_and_those_that_never_travelled_are_left_out(spark: SparkSession) -> None:
     local = Delivery(visits=(("ServerA/DatabaseA", NOON),))
     system = [Delivery(flags=flag) for flag in (Flag.END, Flag.ERROR, Flag.UNSEQUENCED)]
@@ -79,6 +80,7 @@ def test_system_messages_and_those_that_never_travelled_are_left_out(spark: Spar
     assert len(_computed(spark, [Stored(Delivery(flags=Flag.SKIPS).headers)])) == 4
 
 
+@pytest.mark.long
 def test_a_path_with_more_visits_than_hops_allow_has_only_its_total(spark: SparkSession) -> None:
     most = Limits().hops + 2
     for count, legs in ((most, most + 1), (most + 1, 1), (63, 1)):
@@ -89,6 +91,7 @@ def test_a_path_with_more_visits_than_hops_allow_has_only_its_total(spark: Spark
         assert rows[0].path == ">".join(name for name, _ in visits)
 
 
+@pytest.mark.long
 def test_a_path_with_long_names_has_only_its_total_and_is_clipped(spark: SparkSession) -> None:
     """Each leg would be a row with all names."""
     longest = latency.LONGEST_PATH
@@ -159,6 +162,7 @@ def test_malformed_records_are_counted_by_topic_and_reason(spark: SparkSession) 
     )
 
 
+@pytest.mark.long
 def test_a_window_with_many_values_keeps_its_total(spark: SparkSession) -> None:
     several = [
         Delivery(id=n, visits=(("ServerA", NOON), ("B/D", NOON + n)), enqueued_at=NOON)

@@ -128,6 +128,7 @@ def test_a_system_message_is_not_missed(spark: SparkSession, flag: Flag) -> None
     assert rows(spark, sent(Delivery(id=3, flags=flag))) == []
 
 
+@pytest.mark.long
 def test_what_arrives_late_is_missing_and_found(spark: SparkSession) -> None:
     visits = (("ServerA", NOON + 2), ("ServerB/DatabaseB", NOON + 11 * MINUTE))
     missing, found = rows(spark, sent(FIRST), queued(replace(FIRST, visits=visits)))
@@ -206,6 +207,7 @@ def test_several_targets_are_reported_with_the_dialog(spark: SparkSession) -> No
     assert found[0].conversation == str(FIRST.conversation)
 
 
+@pytest.mark.long
 def test_a_database_that_moves_is_no_second_target(spark: SparkSession) -> None:
     retry = moved(FIRST, 90, attempt=1, sent_at=NOON + 77)
     assert causes(rows(spark, queued(FIRST), removed(retry, "ServerC/DatabaseB"))) == {
@@ -287,6 +289,7 @@ def test_what_names_no_message_is_nobodys(spark: SparkSession) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("missing", ["from_initiator", "sequence"])
 def test_a_removed_copy_without_a_side_or_a_number_has_no_row(
     spark: SparkSession, missing: str

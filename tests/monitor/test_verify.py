@@ -100,6 +100,7 @@ def key_figures(ledger: Ledger) -> tuple[object, ...]:
     return +ledger.outcomes, +ledger.faults, ledger.unsaid, +ledger.locked, ledger.verdict
 
 
+@pytest.mark.long
 def test_verify_finds_what_one_process_finds(spark: SparkSession, run: Run) -> None:
     """The same ledger, dialog by dialog on executors, and the same counts of copies."""
     facts = read_facts(run.system.cluster, run.system.topology)
