@@ -16,11 +16,16 @@ from typing import IO, Any, NamedTuple
 import fastavro
 
 from streams.capture.codec import inflate
+from streams.wire.items import exceeds
 from streams.wire.packing import pack_long
 
 MARKER = 16
 _PIECE = 1 << 20
 _LONGEST = 10  # maximum bytes of a number
+_RECORDS = 100_000
+"""Maximum records of a block; the writer's blocks have 128 kB, so at most some 10,000."""
+_HEADERS = 1_000_000
+"""Maximum headers of all records of a block. A decoded header takes 300 bytes of memory."""
 
 
 class Block(NamedTuple):
@@ -64,6 +69,7 @@ class Blocks:
         self._file, self._marker, self._codec = file, marker, codec
         self._size = os.fstat(file.fileno()).st_size
         self._begin = begin
+        self._record = schema
         self._schema = {"type": "array", "items": schema}
         self._wanted = None if wanted is None else {"type": "array", "items": wanted}
 
@@ -111,10 +117,16 @@ class Blocks:
 
     def _records(self, block: Block) -> list[dict[str, Any]]:
         """Decode a block; its number of records, its bytes and a zero form an Avro array."""
+        if block.records > _RECORDS:
+            why = f"a block of {block.records:,} records, more than the limit of {_RECORDS:,}"
+            raise DamageError(block.at, why, block.records)
         try:
             data = inflate(self._codec, block.data)
             if not block.records:
                 return []
+            # A header takes at least one byte, so only large blocks need a count.
+            if len(data) > _HEADERS and exceeds(self._record, data, block.records, _HEADERS):
+                raise ValueError(f"its records have more than {_HEADERS:,} headers")
             array = io.BytesIO(pack_long(block.records) + data + b"\0")
             found = fastavro.schemaless_reader(array, self._schema, self._wanted)
             if array.read(1) or len(found) != block.records:  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Records exactly as in Kafka, and metadata of the file.
+"""The records of a capture, exactly as in Kafka, and the metadata of its file.
 
 A captured record contains everything that a Kafka record has, in order: headers are a sequence of
 pairs (keys may repeat, values may be null), and null differs from empty.

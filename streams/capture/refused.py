@@ -34,7 +34,7 @@ from streams.wire.records import is_moved, read_command
 __all__ = ["predict_refusals"]
 
 _ALWAYS = 1 << 47
-"""An instant in epoch milliseconds that is later than the lifetime of any message."""
+"""An expiry time, in epoch milliseconds, that is later than that of any message."""
 _FIRST = uuid.UUID(int=0)
 
 

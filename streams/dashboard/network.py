@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -15,6 +16,8 @@ from streams.errors import HoplineError
 from streams.kafka import Cluster, read_catalog
 from streams.routing import parse_address
 from streams.topology import Finding, Topology, load
+
+log = logging.getLogger("hopline.dashboard")
 
 Read = Callable[[], tuple[object, Topology | None]]
 """Returns a stamp that changes whenever the topology changes, and the topology, if any."""
@@ -55,20 +58,31 @@ class Network:
             self.known = Known(stamp, Questions(topology, time.time()))
 
     def look(self) -> None:
-        """Read again; keep the previous topology on failure."""
+        """Read again; keep the previous topology on failure. Never raise an exception."""
         try:
             self.begin()
+            self._derive()
         except HoplineError as error:
-            began = self.trouble.since if self.trouble else time.time_ns() // 1_000_000
-            self.trouble = Trouble(began, error.message)
-            return
-        self.trouble = None
+            self._failed(error.message)
+        except Exception as error:  # log any error; the next call retries
+            why = f"It could not be read ({type(error).__name__}); see the log."
+            if self.trouble is None or self.trouble.message != why:
+                log.exception("the topology could not be read")
+            self._failed(why)
+        else:
+            self.trouble = None
+
+    def _derive(self) -> None:
         if self.known is not None and self.known.findings is None:
             questions = self.known.questions
             self.known = replace(
                 self.known, routed=routed_of(questions), begins=begins_of(questions)
             )
             self.known = replace(self.known, findings=questions.check().findings)
+
+    def _failed(self, message: str) -> None:
+        began = self.trouble.since if self.trouble else time.time_ns() // 1_000_000
+        self.trouble = Trouble(began, message)
 
     def follow(self, stop: threading.Event, every: float) -> None:
         """Read periodically until ``stop`` is set; ``every`` is in seconds."""

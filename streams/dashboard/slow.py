@@ -2,6 +2,7 @@
 
 The last few results are cached, or fewer if they are large. A result in use is read again after a
 pause that grows with the duration of reading, so that reading takes at most a tenth of the time.
+Only a few readings may wait for a thread; beyond that, the page reports that the dashboard is busy.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ T = TypeVar("T")
 PATIENCE = 0.4
 """Seconds for which a page waits for a first result before it is shown without the result."""
 KEPT = 64
+WAITING = 8
+"""Maximum number of readings that wait for a thread."""
 ROOM = 60_000
 """The cache size in units of ``weigh``; the last result is always kept."""
+BUSY = f"The dashboard is busy: {WAITING} other readings are waiting."
 _PAUSE, _SHARE = 3_000, 10
 
 
@@ -73,22 +77,32 @@ class Slow:
     ) -> None:
         self._now, self._weigh, self._patience = now, weigh, patience
         self._start = start or ThreadPoolExecutor(4, thread_name_prefix="slow").submit
-        self._lock = threading.Lock()
+        self._lock, self._waiting = threading.Lock(), 0
         self._readings: OrderedDict[Hashable, _Reading] = OrderedDict()
 
     def get(self, key: Hashable, read: Callable[[], T]) -> CachedResult[T]:
         """Return the cached result; start ``read`` if it is due."""
         with self._lock:
-            reading = self._readings.setdefault(key, _Reading())
+            reading = self._readings.get(key, _Reading())
+            wanted = reading.answer.is_old(self._now())
+            if wanted and self._waiting >= WAITING:
+                reading.answer = self._busy(reading.answer)
+                return reading.answer
+            self._readings[key] = reading
             self._readings.move_to_end(key)
             self._forget()
-            wanted = reading.answer.is_old(self._now())
             if wanted:
+                self._waiting += 1
                 reading.answer = replace(reading.answer, reading=True)
         if wanted:
-            self._start(lambda: self._read(reading, read))
+            self._start(lambda: self._read(key, reading, read))
         reading.done.wait(self._patience)
         return reading.answer
+
+    def _busy(self, before: CachedResult[Any]) -> CachedResult[Any]:
+        """Return a result that is still due; only the results of known keys are cached."""
+        since = before.trouble.since if before.trouble else self._now()
+        return replace(before, trouble=Trouble(since, BUSY))
 
     def _forget(self) -> None:
         def weight() -> int:
@@ -98,7 +112,13 @@ class Slow:
         while len(self._readings) > KEPT or (len(self._readings) > 1 and weight() > ROOM):
             self._readings.popitem(last=False)
 
-    def _read(self, reading: _Reading, read: Callable[[], Any]) -> None:
+    def _read(self, key: Hashable, reading: _Reading, read: Callable[[], Any]) -> None:
+        with self._lock:
+            self._waiting -= 1
+            forgotten = self._readings.get(key) is not reading
+        if forgotten:
+            reading.done.set()
+            return
         began = self._now()
         try:
             answer = CachedResult(read(), began, self._now() - began, began)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import tempfile
+import zlib
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.capture import CaptureReader, Record, readers_of
+from streams.capture import CaptureReader, CaptureWriter, Record, readers_of
 from streams.capture.folder import CaptureFolder
 from streams.capture.manifest import MANIFEST
 from streams.errors import InputError, UsageError
+from streams.wire.packing import pack_long
 from tests.capture.test_container import METADATA, record, written
 
 
@@ -173,3 +175,59 @@ def test_a_manifest_that_is_none(text: str, tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text(text)
     with pytest.raises(InputError, match="The manifest cannot be read"):
         CaptureReader(tmp_path)
+
+
+EMPTY = b"\0" * 8
+"""A record without topic, headers and so on."""
+
+
+def with_block(path: Path, records: int, data: bytes) -> list[Record]:
+    """Write a capture, and insert a block after its first block; return the other records."""
+    found = written(path, 3_000)
+    raw = path.read_bytes()
+    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    block = deflate.compress(data) + deflate.flush()
+    at = marks(raw)[1]
+    block = pack_long(records) + pack_long(len(block)) + block + raw[-16:]
+    path.write_bytes(raw[:at] + block + raw[at:])
+    return found
+
+
+def bombs() -> dict[str, tuple[int, bytes, str]]:
+    """Return blocks that take gigabytes when decoded: records, data and why they are refused."""
+    many, headers = 100_001, 1_000_001
+    one_record = EMPTY[:6] + pack_long(headers) + b"\0\0" * headers + b"\0\0"
+    half = EMPTY[:6] + pack_long(headers // 2 + 1) + b"\0\0" * (headers // 2 + 1) + b"\0\0"
+    return {
+        "records": (many, EMPTY * many, "a block of 100,001 records, more than the limit of"),
+        "headers": (1, one_record, "its records have more than 1,000,000 headers"),
+        "headers of two records": (2, half * 2, "its records have more than 1,000,000 headers"),
+        "a number": (1, b"\xff" * (2 << 20), "an unterminated number"),
+    }
+
+
+@pytest.mark.parametrize("bomb", bombs().values(), ids=bombs())
+def test_a_block_of_too_many_values_is_refused_and_salvage_skips_it(
+    tmp_path: Path, bomb: tuple[int, bytes, str]
+) -> None:
+    """A file of 10 kB took 12 GB of memory."""
+    count, data, why = bomb
+    path = tmp_path / "c"
+    records = with_block(path, count, data)
+    with pytest.raises(InputError, match=why) as caught:
+        list(CaptureReader(path))
+    assert (caught.value.file, "--salvage" in caught.value.remedy) == (str(path), True)
+    reader = CaptureReader(path, salvage=True)
+    assert list(reader) == records
+    assert [loss.damage.records for loss in reader.losses] == [count]
+
+
+@pytest.mark.parametrize("headers", [1_000, 600_000])
+def test_a_large_record_is_read(tmp_path: Path, headers: int) -> None:
+    """The large record ends the block, so its block has several records."""
+    large = record(5, headers=(("h", None),) * headers, value=b"\0" * (4 << 20))
+    records = [*map(record, range(5)), large, record(6)]
+    with CaptureWriter(tmp_path / "c", METADATA) as writer:
+        for one in records:
+            writer.write(one)
+    assert list(CaptureReader(tmp_path / "c")) == records

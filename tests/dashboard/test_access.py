@@ -75,6 +75,32 @@ def test_a_page_of_another_origin_opens_no_websocket(origin: str) -> None:
     assert ask(None, origin="http://127.0.0.1:8090")["status"] == 200
 
 
+def fetch(site: str, dest: str) -> dict[str, str]:
+    return {"sec-fetch-site": site, "sec-fetch-dest": dest}
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("dest", ["image", "script", "iframe", "empty", "object", ""])
+def test_a_page_of_another_origin_loads_nothing(site: str, dest: str) -> None:
+    """An image with the address of a dialog's page made the dashboard read topics."""
+    assert ask(None, **fetch(site, dest))["status"] == 403
+    assert ask(TOKEN, cookie=f"hopline_token={TOKEN}", **fetch(site, dest))["status"] == 403
+    assert ask(None, **{"sec-fetch-site": site})["status"] == 403
+    assert ask(None, kind="websocket", **fetch(site, "websocket"))["type"] == "websocket.close"
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_link_from_another_page_is_followed(site: str) -> None:
+    assert ask(None, **fetch(site, "document"))["status"] == 200
+    assert ask(TOKEN, query=f"token={TOKEN}", **fetch(site, "document"))["status"] == 303
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none"])
+def test_the_dashboards_own_pages_load_everything(site: str) -> None:
+    for dest in ("script", "image", "empty", "document"):
+        assert ask(None, **fetch(site, dest))["status"] == 200
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from streams.dashboard.model.answer import senders_of, services_of, where_to
 from streams.dashboard.network import Network, network_of
 from streams.errors import HoplineError, SurroundingsError
+from streams.kafka import KafkaException
 from streams.prose import wrapping_at
 from streams.resources import topologies_dir
 from streams.topology import Topology
@@ -99,3 +101,40 @@ def test_an_unavailable_catalog_is_reported_and_comes_back() -> None:
     assert network.known is not None
     assert network.trouble is not None
     assert network.trouble.message == "Away again."
+
+
+@pytest.mark.parametrize("error", [KafkaException("no leader"), FileNotFoundError("gone")])
+def test_any_error_is_reported_and_the_topology_is_read_again(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The thread ended without a message, and pages showed the old topology for ever."""
+    stop, found = threading.Event(), Topology({})
+    troubles: list[str | None] = []
+
+    def read() -> tuple[object, Topology | None]:
+        troubles.append(network.trouble.message if network.trouble else None)
+        if len(troubles) < 3:
+            raise error
+        stop.set()
+        return 1, found
+
+    network = Network("the catalog", read)
+    network.follow(stop, 0.0)
+    why = f"It could not be read ({type(error).__name__}); see the log."
+    assert troubles == [None, why, why]
+    assert len(caplog.records) == 1, "the same error is logged once"
+    assert (network.known and network.known.topology, network.trouble) == (found, None)
+
+
+def test_an_error_in_derived_results_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise RecursionError
+
+    network = Network("the catalog", lambda: (1, Topology({})))
+    monkeypatch.setattr("streams.dashboard.network.routed_of", fail)
+    network.look()
+    assert network.trouble is not None and "RecursionError" in network.trouble.message
+    monkeypatch.undo()
+    network.look()
+    assert network.known is not None and network.known.findings == ()
+    assert network.trouble is None

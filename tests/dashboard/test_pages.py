@@ -44,6 +44,15 @@ def test_the_overview_has_the_numbers_of_the_store(seen: Seen, dashboard: str) -
         expect(seen.page.locator(f"[data-place={chart}] svg path").nth(3)).to_be_attached()
 
 
+def test_the_axis_of_counts_ends_at_a_round_number(seen: Seen, dashboard: str) -> None:
+    """A label for the highest value, here 1,234, can lie on the label of a round number."""
+    seen.page.goto(f"{dashboard}/?{AT}")
+    labels = seen.page.locator("[data-place=depths] svg text")
+    expect(labels.filter(has_text="1,000")).to_have_count(1)
+    counts = [text for text in labels.all_text_contents() if text.replace(",", "").isdigit()]
+    assert counts == ["0", "500", "1,000", "1,500"]
+
+
 def test_figures_say_of_when_they_are(seen: Seen, dashboard: str) -> None:
     seen.page.goto(f"{dashboard}/?last=5m")
     expect(seen.page.locator("[data-place=as_of]")).to_contain_text("Figures as of 13:32:00, ")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 
 import pytest
 
-from streams.dashboard.slow import KEPT, ROOM, CachedResult, Slow
+from streams.dashboard.pages.dialog import weight_of
+from streams.dashboard.slow import BUSY, KEPT, ROOM, WAITING, CachedResult, Slow
 from streams.errors import SurroundingsError
+from streams.live.life import Life
 
 START = 1_000_000
 
@@ -87,7 +90,7 @@ def test_only_the_last_few_are_kept() -> None:
     stage = Stage()
     for key in range(KEPT + 1):
         stage.look(key)
-    stage.work()
+        stage.work()
     assert stage.look(KEPT).value and not stage.look(0).value
 
 
@@ -98,6 +101,46 @@ def test_of_what_is_large_only_the_last_one_is_kept() -> None:
         stage.look(key)
         stage.work()
     assert stage.look(2).value and not stage.look(1).value
+
+
+def test_only_a_few_readings_wait_and_other_pages_report_that_it_is_busy() -> None:
+    """The pages of random dialogs, requested by a foreign page, occupied the readers for hours."""
+    stage = Stage()
+    stage.look(0)
+    stage.work()
+    stage.now += 100_000
+    for key in range(1, 1_000):
+        stage.look(key)
+    assert len(stage.waiting) == WAITING
+    busy, known = stage.look(1_000), stage.look(0)
+    assert (busy.value, busy.reading, busy.trouble and busy.trouble.message) == (None, False, BUSY)
+    assert (known.value, known.trouble and known.trouble.message) == (1, BUSY), "it is still cached"
+    stage.now += 1_000
+    assert stage.look(0).trouble == known.trouble, "with the time at which it began"
+    stage.work()
+    stage.look(0)
+    assert len(stage.waiting) == 1, "it is still due"
+    stage.work()
+    assert stage.look(0).value == WAITING + 2 and stage.look(0).trouble is None
+
+
+def test_a_reading_that_was_evicted_while_it_waited_is_skipped() -> None:
+    stage = Stage()
+    stage.size = ROOM + 1
+    stage.look(1)
+    stage.look(2)
+    stage.waiting.pop()()
+    assert stage.look(2).value == 1, "this result is so large that the other key is evicted"
+    stage.work()
+    assert stage.read == 1
+    stage.look(1)
+    stage.work()
+    assert stage.look(1).value == 2
+
+
+def test_a_dialog_weighs_the_bytes_of_its_records() -> None:
+    """Some steps of large records take much more memory than the same number of other steps."""
+    assert weight_of(Life(uuid.UUID(int=1), (), (), (), size=ROOM * 3_000)) == ROOM
 
 
 def test_in_threads_of_its_own_a_page_waits_a_little_for_it() -> None:

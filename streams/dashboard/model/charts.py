@@ -27,7 +27,8 @@ COUNT_TEXT = (
     "v => v == null ? '–' : "
     "v < 1e5 ? (+v).toLocaleString('en-US') : +(v / 1e3).toPrecision(3) + ' k'"
 )
-_AT_LEAST_4 = "range => Math.max(4, range.max)"
+_AT_LEAST_4 = "range => range.max < 4 ? 4 : null"
+"""With null, ECharts ends the axis at a round number, so labels have equal distances."""
 
 
 def lines(

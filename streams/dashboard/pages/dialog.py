@@ -63,8 +63,8 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
 
 
 def weight_of(value: object) -> int:
-    """Return the size of a cached value; each of its steps takes 3 kB."""
-    return len(value.steps) if isinstance(value, Life) else 1
+    """Return the size of a cached value in units of 3 kB, which a step takes."""
+    return max(len(value.steps), value.size // 3_000) if isinstance(value, Life) else 1
 
 
 # --- one dialog ----------------------------------------------------------------------------------
