@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _DAY = 86_400_000
+_FRAGMENT = 65_536  # U-23
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Limits:
     recheck: int = 1_000  # delay of a retry that is due while the previous copy has not left `out`
     closed_initiator: int = 1_800_000
     max_lifetime: int = 2_147_483_647  # seconds
-    fragment: int = 65_536  # U-23
+    fragment: int = _FRAGMENT
     body: int = 100_000_000  # U-24
     copies: int = 10_000_000  # the copies of one SEND are in one transaction
 
@@ -40,7 +41,7 @@ class Limits:
     @property
     def frame(self) -> int:
         """Return the largest body of a frame: a fragment's, or an Error's, which is never split."""
-        return max(self.fragment, 65_536)
+        return max(self.fragment, _FRAGMENT)
 
     @property
     def late(self) -> int:

@@ -253,10 +253,8 @@ class Machine:
         self._sender.fill_window(most)
 
     def retry(self) -> int:
-        """Retry now; return the number of messages in flight, all of which may be sent again."""
-        dialog = self.dialog
-        self._sender.retry()
-        return max(1, dialog.transmitted[0] - dialog.acknowledged[0])
+        """Retry now; return the number of messages that may be sent again."""
+        return self._sender.retry_now()
 
     @property
     def forgotten(self) -> bool:

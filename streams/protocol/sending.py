@@ -31,6 +31,7 @@ class Sender:
     effects: list[Effect]
     at_once: bool = True
     touched_chunks: set[int] = field(default_factory=set)
+    has_retried: bool = False
 
     def accept(self, position: int, fragments: int) -> None:
         """Accept the application's next message, whose command is at ``position`` in ``cmd``.
@@ -80,13 +81,18 @@ class Sender:
             dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
 
     def retry(self) -> None:
-        """Send the oldest fragment again, if its last copy has left ``out``."""
+        """Send the oldest fragment again, if its last copy has left ``out``.
+
+        At most once in a transaction: the other side may write any number of acknowledgements that
+        ask for it, and the copies of this transaction are not in ``out`` yet.
+        """
         dialog = self.dialog
         if dialog.all_acknowledged:
             dialog.retry_at = None
         elif dialog.last_copy >= self.left_out:
             dialog.retry_at = self.now + self.limits.recheck
-        else:
+        elif not self.has_retried:
+            self.has_retried = True
             dialog.attempt += 1
             dialog.suspect = dialog.transmitted
             self._transmit(dialog.acknowledged)
@@ -94,6 +100,16 @@ class Sender:
                 dialog.transmitted = dialog.after(dialog.acknowledged)
                 dialog.in_flight = 1
             dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
+
+    def retry_now(self) -> int:
+        """Retry; return the number of messages in flight, all of which may be sent again.
+
+        Returns 0 if the dialog has already retried in this transaction.
+        """
+        if self.has_retried:
+            return 0
+        self.retry()
+        return max(1, self.dialog.transmitted[0] - self.dialog.acknowledged[0])
 
     def possible(self, ack: Ack) -> bool:
         """Return whether the acknowledgement is for accepted messages at all (28010)."""

@@ -19,6 +19,7 @@ from streams.node import (
     Principals,
     Record,
     claims_of,
+    forward_size,
 )
 from streams.protocol import Claim
 from streams.routing import Origin
@@ -229,15 +230,15 @@ class ForwarderProcess:
         if self._principals.are_asked_for:
             self._look_at.set(self.instance.around.clock.now + BEAT)
 
-    # --- buffered copies
-    # -----------------------------------------------------------------------------
+    # --- buffered copies -------------------------------------------------------------------------
 
     def _hold(self, entry: Entry, record: Record, now: int) -> Outcome:
+        """Buffer a copy, or drop it; headers do not count, as simulated envelopes are small."""
         key = self.node.hold_key(record)
-        number = self.holding.add(key, _Held(entry, record), record.size)
+        number = self.holding.add(key, _Held(entry, record), forward_size(record.size))
         if number is not None:
             return self.node.reject(record, number, now)
-        held = sum(item.record.size for _, item in self.holding.items())
+        held = sum(forward_size(item.record.size) for _, item in self.holding.items())
         self.instance.around.invariants.holds(self.instance.name, held, self.holding.limit)
         self._release_at.set(self.instance.instant(Hop(record.hop).expires_at))
         return HELD

@@ -9,7 +9,7 @@ do not run (``stopped``), crashes and aborted transactions.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -174,15 +174,19 @@ class Node:
 
     # --- the endpoint worker ---------------------------------------------------------------------
 
-    def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
+    def commands(self, wanted: Mapping[int, uuid.UUID]) -> Mapping[int, Command]:
         """Read commands again (``Bodies``)."""
-        self.reads.append(list(positions))
-        return {p: self._command(self.cmd.entries[p]) for p in positions}
+        self.reads.append(list(wanted))
+        found = {p: self._command(self.cmd.entries[p]) for p in wanted}
+        assert all(wanted[p] in (c.conversation, *c.also) for p, c in found.items())
+        return found
 
-    def messages(self, positions: Collection[int]) -> Mapping[int, Message]:
+    def messages(self, wanted: Mapping[int, uuid.UUID]) -> Mapping[int, Message]:
         """Read message frames again (``Bodies``)."""
-        self.reads.append(list(positions))
-        return {p: self._message(self.inbox.entries[p]) for p in positions}
+        self.reads.append(list(wanted))
+        found = {p: self._message(self.inbox.entries[p]) for p in wanted}
+        assert all(wanted[p] == m.conversation for p, m in found.items())
+        return found
 
     def _command(self, entry: Entry) -> Command:
         return wire.read_command(entry.key, entry.value, entry.headers, entry.timestamp)

@@ -76,8 +76,9 @@ DIALOGS = (
     Ruling("D1.2", "A duplicate is acknowledged again and not enqueued: event 160, 11218.",
            DOCUMENTED, f"{PROTOCOL}; {ERRORS}"),
     Ruling("D1.3", "Messages out of order are kept until the gap closes.", DOCUMENTED, PROTOCOL),
-    Ruling("D1.4", "A message that cannot be kept is not acknowledged: event 160, 11217. Messages "
-           "within the window are kept.", f"{DOCUMENTED}; the window is our choice", ERRORS),
+    Ruling("D1.4", "A message that the receiver cannot keep is not acknowledged: event 160, 11217. "
+           "Messages within the window are kept.",
+           f"{DOCUMENTED}; the window is our choice", ERRORS),
     Ruling("D1.5", "The first message of a dialog to arrive creates the target's endpoint.",
            DOCUMENTED, VIEW),
     Ruling("D1.6", "A dialog's first message is neither an EndDialog nor an Error (11277).",

@@ -10,7 +10,7 @@ import pytest
 
 from streams.node import PROBES, Transaction
 from streams.node.endpoint.dialogs import Destination, Kept
-from streams.node.endpoint.flows import AT_ONCE, Flows, destination
+from streams.node.endpoint.flows import AT_ONCE, FIRST, Flows, destination
 from streams.node.endpoint.oldest import Oldest
 from streams.node.endpoint.turns import take_turns
 from streams.protocol import Dialog, DialogKey, Limits
@@ -479,6 +479,68 @@ def test_while_nothing_gets_through_only_probes_are_in_flight() -> None:
     net.settle()
     out = {entry.key for entry in net["ServerA"].out.entries}
     assert len(out) == 1 + PROBES
+
+
+def test_dialogs_that_retry_do_not_fill_their_windows() -> None:
+    """Or a hundred more messages leave in each transaction, because they are not counted."""
+    net = sending(20, 30, limits=Limits(window=64, wider=1))
+    net.run(1)
+    cut(net)
+    for number in range(20):
+        net.send(A, conversation(number), b"%d/30" % number)
+    net.run(15)  # each dialog has retried twice
+    before = len(net["ServerA"].out.entries)
+    for message in range(31, 60):
+        for number in range(20):
+            net.send(A, conversation(number), b"%d/%d" % (number, message))
+        net["ServerA"].transact()
+        net["ServerA"].forward()
+    sent = Counter(entry.key for entry in net["ServerA"].out.entries[before:])
+    assert set(sent.values()) == {PROBES // 20 - 1}, "besides the message that is retried"
+    net.cut.clear()
+    net.run(70)
+    assert {n: len(numbers) for n, numbers in delivered(net).items()} == dict.fromkeys(
+        range(20), 60
+    )
+
+
+def test_a_new_dialog_does_not_wait_behind_those_that_retry() -> None:
+    """Its target may be another one, which is alive: not locked yet, they share a flow."""
+    known = 2 * PROBES
+    net = sending(known, 1)
+    net.run(1)
+    cut(net)
+    for message in range(1, 4 * FIRST):
+        for number in range(known):
+            net.send(A, conversation(number), b"%d/%d" % (number, message))
+    net.run(15)
+    dialog = net["ServerA"].dialog(conversation(0), initiator=True)
+    flow = net["ServerA"].endpoint.flows.of(dialog)
+    assert flow.stalled and len(flow.lost) == known
+    before = len(net["ServerA"].out.entries)
+    net.begin(A, conversation(known), to_broker="B")
+    net.send(A, conversation(known), b"%d/0" % known)
+    net["ServerA"].transact()
+    sent = {entry.key for entry in net["ServerA"].out.entries[before:]}
+    assert sent == {str(conversation(known)).encode()}
+
+
+@pytest.mark.parametrize("dialogs", [1, 60])
+def test_what_is_sent_on_a_dialog_that_retries_finds_out_that_the_other_side_is_back(
+    dialogs: int,
+) -> None:
+    """Its next retry is due after a minute."""
+    net = sending(dialogs, 1)
+    net.run(1)
+    cut(net)
+    for number in range(dialogs):
+        net.send(A, conversation(number), b"%d/1" % number)
+    net.run(65)
+    net.cut.clear()
+    net.send(A, conversation(0), b"0/2")
+    net.run(2)
+    assert delivered(net)[0] == [0, 1, 2]
+    assert len(net["ServerB"].bodies(TARGET)) == 2 * dialogs + 1
 
 
 def lose(net: Net) -> None:

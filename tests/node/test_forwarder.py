@@ -142,11 +142,90 @@ def test_out_is_routed_by_the_database_and_txq_by_msdb() -> None:
 
 @shows("F1")
 def test_forwarding_is_a_switch() -> None:
-    """With forwarding disabled what came from outside is dropped (9792), and nobody is told."""
+    """With forwarding disabled, a copy from outside is dropped (9792); its sender gets no status.
+
+    It is a dropped copy (event 140), not a message that is delayed here (141).
+    """
     outcome = forwarder("Shut").handle(frame("One", OUTSIDE), START)
-    assert number(outcome) == 9792
+    assert outcome.event is not None
+    reported = outcome.event["event"], outcome.event["error"], outcome.event["subclass"]
+    assert reported == (EventKind.FORWARDED_MESSAGE_DROPPED, 9792, 0)
     assert outcome.copies == ()
     assert outcome.status is None
+
+
+FROM_OUTSIDE = """
+instances:
+  Off: {msdb: {broker: disabled}}
+  Empty: {msdb: {auto_created_local: false}}
+  Asked:
+    databases: {D: {broker_id: D, services: [SQL/ServiceBroker/BrokerConfiguration]}}
+    msdb:
+      routes: [{name: R, service_name: SQL/ServiceBroker/BrokerConfiguration, address: LOCAL}]
+  Pair:
+    endpoint: {forwarding: true}
+    msdb:
+      routes:
+        - {name: R, service_name: S, broker_instance: B, address: 'tcp://P:4022',
+           mirror_address: 'tcp://Q:4022'}
+"""
+
+
+@shows("U-43")
+@pytest.mark.parametrize(
+    ("at", "error"), [("Off", 9789), ("Empty", 9750), ("Asked", 9770), ("Pair", 9794)]
+)
+def test_a_copy_from_outside_is_dropped_with_the_number_of_a_delay(at: str, error: int) -> None:
+    """No transmission queue here has the message, so the event is 140."""
+    catalog = catalog_of(topology(FROM_OUTSIDE), 1)
+    outcome = forwarder(at, catalog=catalog).handle(frame("S", OUTSIDE, broker="B"), START)
+    assert outcome.event is not None
+    assert outcome.event["event"] == EventKind.FORWARDED_MESSAGE_DROPPED
+    assert outcome.event["error"] == error
+
+
+OWN_ADDRESS = """
+instances:
+  I:
+    endpoint: {{forwarding: {forwarding}}}
+    databases:
+      A:
+        broker_id: A
+        services: [Initiator]
+        routes: [{{name: R, service_name: S, broker_instance: B, address: 'tcp://I:4022'}}]
+      Other: {{broker_id: Other, services: [{service}]}}
+    msdb: {{broker: {broker}, auto_created_local: false, routes: [{route}]}}
+  X: {{}}
+"""
+OWN = {"forwarding": "false", "broker": "enabled", "service": "Any", "route": ""}
+FAR = "{name: Far, service_name: S, address: 'tcp://X:4022'}"
+NEAR = "{name: Near, service_name: S, address: LOCAL}"
+NAMED = "{name: Named, address: TRANSPORT}"
+
+
+@shows("R9")
+@pytest.mark.parametrize(
+    ("given", "error", "kind"),
+    [
+        ({"route": FAR}, 9792, EventKind.MESSAGE_CLASSIFY),
+        ({"route": FAR, "broker": "disabled"}, 9789, EventKind.MESSAGE_CLASSIFY),
+        ({"route": NEAR, "service": "S"}, 28017, EventKind.MESSAGE_UNDELIVERABLE),
+        ({"route": NEAR}, 11210, EventKind.MESSAGE_UNDELIVERABLE),
+        ({"route": NAMED}, 11294, EventKind.FORWARDED_MESSAGE_DROPPED),
+    ],
+)
+def test_the_status_of_a_looped_back_message_is_that_of_a_copy_from_outside(
+    given: dict[str, str], error: int, kind: EventKind
+) -> None:
+    """msdb decides, but the message stays in the transmission queue of its sender here.
+
+    These are the numbers of this row of docs/how_to.md.
+    """
+    made = topology(OWN_ADDRESS.format(**(OWN | given)))
+    outcome = forwarder("I", catalog=catalog_of(made, 1)).handle(frame("S", broker="B"), START)
+    assert outcome.event is not None and outcome.status is not None
+    assert (outcome.event["event"], outcome.event["error"]) == (kind, error)
+    assert (outcome.status.database, outcome.status.number) == ("A", error)
 
 
 def test_a_reply_to_a_broker_that_is_off_says_why() -> None:

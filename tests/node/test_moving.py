@@ -39,7 +39,7 @@ def test_one_body_that_pins_many_records_is_moved() -> None:
     node = waiting(others=30)["ServerA"]
     assert demand(node).cmd == 1
     moves = found(node)
-    assert moves == Moves((("DatabaseA", D1, True),), (1,), ())
+    assert moves == Moves((("DatabaseA", D1, True),), {1: D1}, {})
     node.move(moves)
     assert demand(node).cmd == 33
     assert found(node) is None
@@ -79,7 +79,7 @@ def test_frames_are_moved_wherever_they_wait() -> None:
         for _ in range(30):  # copies that came again: nobody needs them
             node.inbox.repeat(0)
         net.settle()
-        assert found(node) == Moves((("DatabaseB", D1, False),), (), (0,))
+        assert found(node) == Moves((("DatabaseB", D1, False),), {}, {0: D1})
         move(node)
         assert demand(node).inbox == 31
         node.restart_endpoint()
@@ -127,7 +127,7 @@ def test_of_those_who_share_a_body_all_know_where_it_is() -> None:
     node = net["ServerA"]
     moves = found(node)
     assert moves is not None
-    assert (set(keys(moves.dialogs)), moves.commands) == ({D1, D2}, (2,))
+    assert (set(keys(moves.dialogs)), [*moves.commands]) == ({D1, D2}, [2])
     node.move(moves)
     assert demand(node).cmd == 34
 

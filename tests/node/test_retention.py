@@ -207,7 +207,8 @@ def move(node: Node) -> None:
     """Copy every body that is needed."""
     commands, frames = needed(node)
     keys = tuple(k for k in node.endpoint.dialogs if node.endpoint.dialogs[k].needs_bodies)
-    node.move(Moves(keys, tuple(sorted(commands)), tuple(sorted(frames))))
+    of = uuid.uuid4()  # only Kafka's reader needs to know whose bodies they are
+    node.move(Moves(keys, dict.fromkeys(sorted(commands), of), dict.fromkeys(sorted(frames), of)))
 
 
 OPERATIONS: dict[str, Callable[[Net, uuid.UUID], object]] = {

@@ -55,12 +55,46 @@ def test_ones_own_signs_keep_nobody_out() -> None:
 
 def test_who_has_said_that_it_leaves_is_not_waited_for() -> None:
     owners = known(0)
-    assert not owners.has_left(SLOT)
     owners.seen(SLOT, "other", LEFT, NOW)
     assert owners.state(SLOT) is SlotState.FREE
-    assert owners.has_left(SLOT)
-    owners.seen(SLOT, "next", 1, NOW)
+
+
+PATIENCE = FRESH // 2
+"""Milliseconds in which a running owner sends another heartbeat."""
+
+
+@pytest.mark.parametrize("period", [1, 5])
+def test_who_has_said_that_it_leaves_has_left_when_it_is_silent(period: int) -> None:
+    owners = SlotOwners("own")
+    owners.seen(SLOT, "other", 7, NOW, period)
+    owners.seen(SLOT, "other", LEFT, NOW + 900, 1)  # its period says nothing of the owner's
+    owners.seen("B", "b", 1, NOW + period * PATIENCE - 1)
     assert not owners.has_left(SLOT)
+    owners.seen("B", "b", 2, NOW + period * PATIENCE)
+    assert owners.has_left(SLOT)
+    owners.seen(SLOT, "next", 1, NOW + period * PATIENCE)
+    assert not owners.has_left(SLOT)
+
+
+def test_a_farewell_that_was_all_there_was_counts_after_silence_too() -> None:
+    owners = known(0, count=LEFT)
+    assert not owners.has_left(SLOT)
+    owners.seen("B", "b", 2, NOW + PATIENCE)
+    assert owners.has_left(SLOT)
+
+
+@pytest.mark.parametrize("replica", ["other", "forged"])
+def test_no_number_of_forged_farewells_hides_an_owner_that_runs(replica: str) -> None:
+    """A heartbeat a second refutes them, and they say nothing of when the next is due."""
+    owners = known(0)
+    for at in range(NOW, NOW + 20_000, 100):
+        is_beat = at % 1_000 == 0
+        owners.seen(SLOT, "other" if is_beat else replica, at if is_beat else LEFT, at)
+        assert not owners.has_left(SLOT)
+    owners.seen("B", "b", 2, NOW + 19_000 + PATIENCE - 1)
+    assert not owners.has_left(SLOT)
+    owners.seen("B", "b", 3, NOW + 19_000 + PATIENCE)
+    assert owners.has_left(SLOT), "they do not delay a proper end, either"
 
 
 def beside(age: int, **other: object) -> SlotOwners:

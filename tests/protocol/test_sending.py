@@ -175,6 +175,16 @@ def test_an_unprovoked_acknowledgement_lets_a_retry_go_at_once() -> None:
     assert sent(side.receives(ack(4, attempt=UNPROVOKED))) == []
 
 
+def test_any_number_of_unprovoked_acknowledgements_causes_one_retry() -> None:
+    """Another cluster may write thousands of them, and each copy may have 64 kB."""
+    side = conversing(4)
+    side.receives(ack(1))
+    side.waits(4)
+    asking = ack(1, attempt=UNPROVOKED)
+    assert attempts(side.receives(*[asking] * 100)) == [(1, 2)]
+    assert attempts(side.receives(asking)) == [(1, 3)], "the next transaction may retry again"
+
+
 def test_nothing_unacknowledged_nothing_to_retry() -> None:
     """The timer is off as soon as everything is acknowledged."""
     side = conversing(2)

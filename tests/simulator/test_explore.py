@@ -74,10 +74,10 @@ def test_pairs_are_drawn_and_move() -> None:
 
 @pytest.mark.long
 def test_the_same_seeds_give_the_same_results_with_any_number_of_processes() -> None:
-    alone, together = (list(explore(7, 60, processes)) for processes in (1, 3))
+    alone, together = (list(explore(7, 20, processes)) for processes in (1, 3))
     assert alone == together
     assert explored_text(alone) == explored_text(together)
-    assert explored_text(alone) != explored_text(list(explore(8, 60, 1)))
+    assert explored_text(alone) != explored_text(list(explore(8, 20, 1)))
 
 
 @pytest.mark.parametrize("seed", range(40))

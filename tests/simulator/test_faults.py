@@ -229,6 +229,28 @@ def test_ex_47_a_forwarder_holds_no_more_than_its_memory() -> None:
     assert result.good
 
 
+def test_copies_count_with_the_size_that_workers_count() -> None:
+    """A body counts as at least 256 bytes, so 1,024 bytes are enough for four small copies."""
+    text = """
+        until: 300s
+        limits: {window: 200}
+        memory: {SQL2: 1024}
+        steps:
+          - {at: 0s, fault: {instance: SQL3, state: crashed}}
+          - at: 8s
+            begin:
+              dialog: d
+              from: SQL1/DatabaseA///sqltalk/sendTweetService
+              to: //sqltalk/rcvTweetService
+          - {at: 8s, send: {dialog: d, body: tweet, count: 10}}
+          - {at: 20s, fault: {instance: SQL3, state: up}}
+    """
+    result = run("forwarding_chain", text)
+    assert result.summary["dropped"]["11289"] == 6
+    assert result.summary["delivered"] == 10
+    assert result.good
+
+
 # --- the network ---------------------------------------------------------------------------------
 
 

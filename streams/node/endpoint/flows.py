@@ -14,11 +14,12 @@ messages must not delay those of other services. Flows take turns, so that thous
 do not delay a flow either.
 
 A flow is *stalled* when a retry was due and no acknowledgement for the flow has arrived since the
-previous attempt. Then only a few messages are transmitted, to detect when the other side is back.
-The first acknowledgement ends the stall: the dialogs that retried during the stall retry again at
-their next turn, without waiting for the end of their back-off. This acknowledgement may be for a
-copy that arrived out of order: after a long absence the oldest copies have expired, and later ones
-arrive.
+previous attempt. Then only a few messages are transmitted, to detect when the other side is back:
+retries, what is sent on dialogs that retry and have few messages in flight, and a hundred messages
+of other dialogs. The first acknowledgement ends the stall: the dialogs that retried during the
+stall retry again at their next turn, without waiting for the end of their back-off. This
+acknowledgement may be for a copy that arrived out of order: after a long absence the oldest copies
+have expired, and later ones arrive.
 
 The state contains no flows; a restarted worker counts the messages in flight again.
 """
@@ -62,9 +63,10 @@ def destination(dialog: Dialog) -> Destination:
 class Flow:
     """The dialogs of a service that send to one destination, ``where``.
 
-    ``in_flight`` counts messages of dialogs that are not retrying. ``waiting`` has the dialogs
-    whose window has room for accepted messages, with the position of the next message in ``cmd``;
-    ``lost`` has the dialogs that retried while the flow was stalled. Times are epoch milliseconds.
+    ``in_flight`` counts messages of dialogs that are not retrying. ``lost`` has the dialogs that
+    retried while the flow was stalled. ``waiting`` has the other dialogs whose window has room for
+    accepted messages, with the position of the next message in ``cmd``. Times are epoch
+    milliseconds.
     """
 
     where: Destination
@@ -114,13 +116,16 @@ class Flows:
         """Return whether a dialog transmits a message as soon as it accepts the message.
 
         Such messages may exceed the flow's limit by half. Turns take more CPU time, so a steady
-        load that just fills the flow must not cause them.
+        load that just fills the flow must not cause them. In a stalled flow, only a dialog that
+        retries transmits at once, as long as it has few messages in flight; other dialogs take
+        turns.
         """
         flow = self._flows.get(destination(dialog))
         if flow is None:  # not created yet: the dialog may first be locked to a broker id
             return True
         if flow.stalled:
-            return False
+            few = max(FIRST, PROBES // max(1, len(flow.lost)))
+            return dialog.is_retrying and dialog.count_in_flight() < few
         return flow.in_flight < self.limit + self.limit // 2 or dialog.count_in_flight() < FIRST
 
     def room(self, flow: Flow, now: int) -> int:
@@ -179,14 +184,15 @@ class Flows:
             flow.stalled = True
         counts = hurried or not (is_retrying or dialog.status)
         self._count(kept, flow, dialog.transmitted[0] - dialog.acknowledged[0] if counts else 0)
-        if dialog.has_room(self._limits):
-            flow.waiting.put(kept, dialog.next_position)
-        else:
-            flow.waiting.drop(kept)
         if is_retrying and not hurried and (flow.stalled or was_lost):
             flow.lost[kept] = None  # an existing entry keeps its turn
         else:
             flow.lost.pop(kept, None)
+        # Messages in flight of a lost dialog are not counted, so that it could fill its window.
+        if dialog.has_room(self._limits) and kept not in flow.lost:
+            flow.waiting.put(kept, dialog.next_position)
+        else:
+            flow.waiting.drop(kept)
         kept.where = flow.where if kept in flow.waiting or kept in flow.lost else None
         self._note_wanting(where, flow)
 

@@ -7,6 +7,7 @@ at the end of the log, and the state then contains their new positions.
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 
 from streams.node.endpoint.endpoint import Endpoint
@@ -23,11 +24,11 @@ AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Bodies to move: their positions in ``cmd`` and ``in``, with their dialogs."""
+    """Bodies to move: their dialogs, and by position in ``cmd`` and ``in``, their conversations."""
 
     dialogs: tuple[DialogKey, ...]
-    commands: tuple[int, ...]
-    frames: tuple[int, ...]
+    commands: dict[int, uuid.UUID]
+    frames: dict[int, uuid.UUID]
 
 
 def moves_of(
@@ -48,21 +49,21 @@ def moves_of(
 
 def _few(
     endpoint: Endpoint, which: int, begin: int, end: int, least: int
-) -> tuple[list[DialogKey], tuple[int, ...]]:
+) -> tuple[list[DialogKey], dict[int, uuid.UUID]]:
     """Return the oldest needed bodies of an input, with their dialogs.
 
     The result is empty if moving the bodies would not free enough space, or if too many bodies are
     needed.
     """
     if end - begin < least:
-        return [], ()
+        return [], {}
     count, keys = endpoint.retention.below(which, end, AT_ONCE)
     if count * SHARE > end - begin:
-        return [], ()
-    needed: set[int] = set()
+        return [], {}
+    needed: dict[int, uuid.UUID] = {}
     for dialog in map(endpoint.dialogs.look, keys):
         if dialog is not None:
             positions = dialog.needed_frames() if which else dialog.needed_commands()
-            needed.update(position for position in positions if position < end)
+            needed.update((p, dialog.conversation) for p in positions if p < end)
     few = len(needed) * SHARE <= end - begin
-    return keys, tuple(sorted(needed)[:AT_ONCE]) if few else ()
+    return keys, {p: needed[p] for p in sorted(needed)[:AT_ONCE]} if few else {}

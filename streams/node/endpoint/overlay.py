@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -44,13 +44,14 @@ _Committed = tuple[DialogKey | None, Iterator[DialogKey]]
 class Bodies(Protocol):
     """The reader of bodies, which are stored once; the state has only their positions.
 
-    Request several bodies together, because they are read in position order.
+    Request several bodies together, because they are read in position order. For each position,
+    the conversation is given, because a hostile record may state the position of another one.
     """
 
-    def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
+    def commands(self, wanted: Mapping[int, uuid.UUID], /) -> Mapping[int, Command]:
         """Return the commands at these positions of ``cmd``."""
 
-    def messages(self, positions: Collection[int]) -> Mapping[int, Message]:
+    def messages(self, wanted: Mapping[int, uuid.UUID], /) -> Mapping[int, Message]:
         """Return the message frames at these positions of ``in``."""
 
 
@@ -61,14 +62,16 @@ class _Frames:
     bodies: Bodies
     _together: Mapping[int, Message] = field(default_factory=dict)
 
-    def read(self, positions: Collection[int]) -> None:
+    def read(self, wanted: Mapping[int, uuid.UUID]) -> None:
         """Read the frames that are needed next, and drop the previous frames."""
-        self._together = self.bodies.messages(positions) if positions else {}
+        self._together = self.bodies.messages(wanted) if wanted else {}
 
-    def at(self, position: int) -> Message:
-        """Return the message frame at a position."""
+    def at(self, conversation: uuid.UUID, position: int) -> Message:
+        """Return a conversation's message frame at a position."""
         found = self._together.get(position)
-        return found if found is not None else self.bodies.messages((position,))[position]
+        if found is None:
+            found = self.bodies.messages({position: conversation})[position]
+        return found
 
 
 @dataclass(slots=True)
@@ -200,7 +203,7 @@ class Overlay:
             self.now,
             self.endpoint.limits,
             self.left_out,
-            self._frames.at,
+            partial(self._frames.at, dialog.conversation),
             broker_key,
             partial(_judge, self.endpoint, self.any_body, dialog),
             service is None or service.queue_on,

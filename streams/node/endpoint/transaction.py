@@ -7,6 +7,7 @@ same inputs are read again.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable
 
 from streams.errors import EventKind, Number, text_of
@@ -117,14 +118,15 @@ class Transaction(Overlay):
             if key is not None:
                 header = message.header
                 arrived.setdefault(key, {})[header.at] = header.fragments
-        limits, needed = self.endpoint.limits, list[int]()
+        limits, needed = self.endpoint.limits, dict[int, uuid.UUID]()
         for key, fragments in arrived.items():
             dialog = self.dialog(key)  # as it is now, after timers and catalog changes
             if dialog is None or dialog.continues:  # no message delivers what is next in order
                 continue
             parked = len(dialog.parked)
             most = min(limits.run, limits.window - parked) if parked else limits.run
-            needed += dialog.follow(fragments, most - 1)  # one of these fragments has arrived
+            follow = dialog.follow(fragments, most - 1)  # one of these fragments has arrived
+            needed.update(dict.fromkeys(follow, dialog.conversation))
             if len(needed) >= self.most:
                 break
         self._frames.read(needed)
@@ -210,14 +212,15 @@ class Transaction(Overlay):
         too many bodies were validated.
         """
         woken: list[DialogKey] = []
-        needed: list[int] = []
+        needed: dict[int, uuid.UUID] = {}
         for key in keys:
             if self.planned + len(needed) >= self.most // 2 and woken:
                 break
             woken.append(key)
             machine = self.machine(key)
             if machine is not None and machine.shows_stored:
-                needed += machine.dialog.next_frames(self.endpoint.limits.run)
+                frames = machine.dialog.next_frames(self.endpoint.limits.run)
+                needed.update(dict.fromkeys(frames, key[1]))
         self._frames.read(needed)
         for number, key in enumerate(woken):
             if self.any_body.rests():
@@ -249,8 +252,8 @@ class Transaction(Overlay):
         """Read together all bodies that were accepted earlier and are transmitted now."""
         known = self._commands
         needed = {
-            effect.position
-            for machine in self.machines.values()
+            effect.position: key[1]
+            for key, machine in self.machines.items()
             for effect in machine.effects
             if type(effect) is Transmit and effect.position not in known
         }

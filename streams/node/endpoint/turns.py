@@ -28,7 +28,7 @@ The transaction's flows share these records evenly, so that no flow waits becaus
 another flow are far apart.
 """
 DIALOG_READS = 36
-"""Number of records that can be read in the time that each dialog of a transaction takes."""
+"""Number of records that can be read in the time that each further dialog adds to a transaction."""
 
 
 def take_turns(tx: Overlay) -> None:
@@ -117,8 +117,9 @@ class _FlowTurns:
             dialog = self._tx.dialog(key)
             assert dialog is not None
             kept = self._tx.endpoint.dialogs.kept(key)
-            if kept in self._flow.lost and not self._flow.stalled and dialog.is_retrying:
-                used = _retry(self._tx, key)
+            if kept in self._flow.lost and dialog.is_retrying:
+                # in a stalled flow, only the timer of the dialog causes a retry
+                used = 0 if self._flow.stalled else _retry(self._tx, key)
             else:
                 waiting = dialog.waiting(self._tx.endpoint.limits, self._share)
                 used = self._continue(key, (position for _, position in waiting), most)
@@ -169,17 +170,13 @@ def _waiting(tx: Overlay) -> dict[DialogKey, Destination]:
 def _retry(tx: Overlay, key: DialogKey) -> int:
     """Retry a dialog unless its timer was due; return the number of messages.
 
-    A dialog that the transaction has acknowledged or ended has lost nothing, and a dialog whose
-    timer was due has already retried; neither retries here.
+    A dialog that the transaction has acknowledged or ended has lost nothing, and does not retry.
     """
-    committed, machine = tx.endpoint.dialogs.get(key), _take(tx, key)
+    machine = _take(tx, key)
     if not machine.dialog.is_retrying:
         return 0
-    has_retried = key in tx.turns.hurried or (
-        committed is not None and committed.attempt < machine.dialog.attempt
-    )
     tx.turns.hurried.add(key)
-    return 0 if has_retried else machine.retry()
+    return machine.retry()
 
 
 def _take(tx: Overlay, key: DialogKey) -> Machine:

@@ -54,10 +54,16 @@ class Holding(Generic[Item]):
         self.size += size
         return None
 
-    def remove(self, key: HoldKey) -> None:
-        """Remove a copy."""
-        _, size = self._items.pop(key)
+    def get(self, key: HoldKey) -> Item | None:
+        """Return a buffered copy."""
+        found = self._items.get(key)
+        return None if found is None else found[0]
+
+    def remove(self, key: HoldKey) -> Item:
+        """Remove and return a copy."""
+        item, size = self._items.pop(key)
         self.size -= size
+        return item
 
     def items(self) -> Iterator[tuple[HoldKey, Item]]:
         """Iterate over a snapshot of the buffer."""

@@ -1,7 +1,9 @@
 """Report a copy that is not forwarded: event 140 (dropped), 160 (undeliverable) or 141 (delayed).
 
-A sender's endpoint in this instance is notified; an endpoint outside is not (reference 5.1). If a
-route is missing that an application could provide, the sender's database requests it (R11).
+A sender's endpoint in this instance is notified; an endpoint outside is not (reference 5.1). So a
+message from this instance is delayed (141), but a copy from outside is dropped (140), even if the
+number is that of a delay, such as 9792 (reference 5.2, 5.3, U-43). If a route is missing that an
+application could provide, the sender's database requests it (R11).
 """
 
 from __future__ import annotations
@@ -117,10 +119,10 @@ class _Drop:
         """Return the event about the copy: delayed, dropped, or undeliverable."""
         record, message = self.record, self.record.message
         kind, subclass = EventKind.MESSAGE_CLASSIFY, 3
-        if self.number in _DROPPED:
-            kind, subclass = EventKind.FORWARDED_MESSAGE_DROPPED, 0
-        elif self.number in _UNDELIVERABLE:
+        if self.number in _UNDELIVERABLE:
             kind, subclass = EventKind.MESSAGE_UNDELIVERABLE, 2 if record.is_ack else 1
+        elif self.number in _DROPPED or record.origin is Origin.OUTSIDE:
+            kind, subclass = EventKind.FORWARDED_MESSAGE_DROPPED, 0
         return event(
             kind,
             at=self.now,

@@ -17,7 +17,7 @@ FRESH = 3_000
 """Milliseconds for which a heartbeat shows a live owner: three periods of at least a second.
 """
 LEFT = 0
-"""The count of a final heartbeat: its worker has stopped properly, so no wait is needed."""
+"""The count of a final heartbeat: the worker stopped properly, so a new worker need not wait."""
 MANY = 1_000
 """Number of names above which names without a recent heartbeat are removed.
 
@@ -69,6 +69,7 @@ class _Heartbeat(NamedTuple):
     appended: int
     came: bool  # after the end of the topic was read for the first time
     fresh: float  # milliseconds for which the heartbeat may show a live owner
+    due: float  # when a running owner must have sent another; a final heartbeat does not change it
 
 
 @dataclass(slots=True)
@@ -108,7 +109,9 @@ class SlotOwners:
         """
         self.time(appended)
         fresh, came = FRESH * period, self._end_read if came is None else came
-        heartbeat = self._last[slot] = _Heartbeat(replica, count, appended, came, fresh)
+        last = self._last.get(slot)
+        due = appended + fresh / 2 if count != LEFT or last is None else last.due
+        heartbeat = self._last[slot] = _Heartbeat(replica, count, appended, came, fresh, due)
         (self._mine if replica == self.own else self._other)[slot] = heartbeat
         if len(self._last) > self._forget_from:
             self._forget()
@@ -146,9 +149,14 @@ class SlotOwners:
         self._end_read = True
 
     def has_left(self, slot: str) -> bool:
-        """Return whether the last owner has stopped properly."""
+        """Return whether the last owner has stopped properly, and has been silent since.
+
+        Any client with write access to ``presence`` can write a final heartbeat. So it counts only
+        one and a half periods after the slot's last other heartbeat. By then, a running owner has
+        sent another heartbeat, which refutes the final one.
+        """
         last = self._last.get(slot)
-        return last is not None and last.number == LEFT
+        return last is not None and last.number == LEFT and self._newest >= last.due
 
     def last_heartbeat(self, slot: str) -> int:
         """Return the count of the reader's last heartbeat that was read back, or 0."""
