@@ -15,6 +15,9 @@ from streams.routing import Origin
 from streams.wire.spans import spans_of
 from streams.workers.forwarder import buffered_copies
 from streams.workers.forwarder.buffered_copies import BufferedCopies, BufferedCopy
+from tests.node.test_lane import MS
+
+from .test_failing_records import BAD, GOOD, Remote, message, processor
 
 
 class Hops:
@@ -189,12 +192,53 @@ def test_one_turn_decides_at_most_a_thousand() -> None:
     assert (len(waiting), waiting.size, due(waiting)) == (0, 0, [])
 
 
-def test_copies_that_expire_together_are_decided_in_turns() -> None:
+def test_an_expired_copy_makes_room_for_a_retry_before_its_turn() -> None:
+    """Or the retry would be dropped (11288), and the message missing until the next one."""
+    waiting = holding(Hops("B"), "one", "two")
+    (key, _), (other, retry) = buffered("two"), buffered("two", expires_at=2_000, offset=2)
+    assert waiting.take_expired(key, 999) is None
+    assert waiting.add(other, retry) == Number.ALREADY_FORWARDING
+    gone = waiting.take_expired(key, 1_000)
+    assert gone is not None and gone.expires_at == 1_000
+    assert waiting.take_expired(key, 1_000) is None
+    assert waiting.add(other, retry) is None
+    assert due(waiting, 1_000) == ["one"]
+    assert (len(waiting), waiting.size) == (1, LEAST)
+
+
+def test_a_retry_is_buffered_in_place_of_an_expired_copy() -> None:
+    """The expired copy of its message is reported (11290), and the retry is not (11288)."""
+    made, output, copies = processor(Remote())
+    made.pass_on([message(GOOD, 3, MS - 60_000), message(BAD, 4)])  # the clock of the test stands
+    assert [event["error"] for event in output.events] == [11291]
+    made.pass_on([message(GOOD, 5, MS - 59_999)])
+    assert len(copies) == 2
+    made._control.now = lambda: MS + 1  # type: ignore[method-assign]
+    made.pass_on([message(GOOD, 6, MS + 1), message(BAD, 7, MS + 1)])
+    assert [event["error"] for event in output.events[1:]] == [11290, 11288]
+    assert copies.notes() == {("txq.GatewayA", 0): "4 6"}
+
+
+def expiring(count: int) -> BufferedCopies:
+    """Return what holds this number of copies, which expire together."""
     waiting = holding(Hops("B"))
     waiting.limit(3_000 * LEAST)
     assert due(waiting) == []
-    for n in range(1_001):
+    for n in range(count):
         assert waiting.add(*buffered(str(n), expires_at=500)) is None
+    return waiting
+
+
+def test_a_copy_that_is_taken_while_it_is_due_is_not_decided_twice() -> None:
+    waiting = expiring(1_002)
+    assert len(due(waiting, 500)) == 1_000
+    assert waiting.take_expired(("1000",), 500) is not None
+    assert due(waiting, 500) == ["1001"]
+    assert len(waiting) == 0
+
+
+def test_copies_that_expire_together_are_decided_in_turns() -> None:
+    waiting = expiring(1_001)
     assert waiting.add(*buffered("last", expires_at=600)) is None
     assert [len(due(waiting, now)) for now in (499, 500, 500, 500, 599)] == [0, 1_000, 1, 0, 0]
     assert due(waiting, 600) == ["last"]

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from streams.causes import PAUSE, Causes
 from streams.errors import Event, Number, SurroundingsError, UsageError
 from streams.kafka import FencedError, GoneError, KafkaError, KafkaException, Message
 from streams.node import Forwarder, Record
@@ -22,11 +23,12 @@ from streams.workers.endpoint.inputs import RejectReason
 from streams.workers.endpoint.move_bodies import move_bodies
 from streams.workers.endpoint.partition import Work
 from streams.workers.forwarder.buffered_copies import BufferedCopies
+from streams.workers.forwarder.lasting import Lasting
 from streams.workers.forwarder.local_producer import LocalProducer
 from streams.workers.forwarder.offset_tracker import OffsetTracker
-from streams.workers.forwarder.processor import Lasting, Processor
+from streams.workers.forwarder.processor import Processor
 from streams.workers.forwarder.remote_producers import RemoteCopy
-from streams.workers.record_errors import PAUSE, Causes, Skips, Tracebacks, is_caused_by_record
+from streams.workers.record_errors import Skips, Tracebacks, is_caused_by_record
 from tests.node.test_lane import MS, WORLDS
 from tests.workers.rubbish import header
 
@@ -35,12 +37,12 @@ TOPIC = "txq.GatewayA"
 SENTENCE = "it cannot be processed: ZeroDivisionError"
 
 
-def message(key: bytes, offset: int) -> Message:
+def message(key: bytes, offset: int, sent_at: int = MS) -> Message:
     """Return a frame that GatewayA forwards to ServerB, whose heartbeats are missing."""
     headers = [
         ("sb-route", encode_parties(Parties("TargetService", "DatabaseB", "I", "A", "D", True))),
         ("sb-message", encode_header(header())),
-        ("sb-hop", encode_journey(Journey(16, MS + 60_000, 0, MS))),
+        ("sb-hop", encode_journey(Journey(16, sent_at + 60_000, 0, sent_at))),
     ]
     given: dict[str, Any] = {"timestamp": (1, MS), "headers": headers}
     return Message(topic=TOPIC, partition=0, offset=offset, key=key, value=b"x", **given)

@@ -28,6 +28,7 @@ from streams.wire import (
 )
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, ROUTE
 from streams.workers.forwarder.fast_path import FastPath, Input, Known
+from streams.workers.forwarder.postponed_events import PostponedEvents
 from streams.workers.forwarder.topic_names import TopicNames
 from tests.node.test_lane import MS, WORLDS
 
@@ -52,10 +53,16 @@ class Written:
         self.events.append((key, value or encode_event(event)))
 
 
+def fast_path(instance: str, written: Written) -> FastPath:
+    """Return a fast path that writes to ``written``; it may drop well-formed messages only."""
+    postponed = PostponedEvents(written, None)  # type: ignore[arg-type]
+    return FastPath(written, TopicNames(Topics(), instance), print, postponed)  # type: ignore[arg-type]
+
+
 def decided(headers: Headers) -> list[tuple[str, Headers]]:
     """Return what becomes of a record where messages and answers have a lane each."""
     written = Written()
-    express = FastPath(written, TopicNames(Topics(), "ServerB"), print)  # type: ignore[arg-type]
+    express = fast_path("ServerB", written)
     express.begin(Forwarder("ServerB", WORLDS["combined"], Envelope, lambda _: True), MS)
     source = Input("txq", 0, Origin.OUTSIDE, partial(print))
     source.lanes[ROUTE_BYTES] = Known(Lane(Place.IN, "ServerB", b"new", inside=True), "in")
@@ -84,7 +91,7 @@ def test_an_acknowledgement_goes_where_acknowledgements_go() -> None:
 def test_a_copy_for_another_cluster_is_handed_over_for_that(headers: Headers) -> None:
     """With the headers that it would have at home; nothing of it is written there."""
     written = Written()
-    express = FastPath(written, TopicNames(Topics(), "ServerB"), print)  # type: ignore[arg-type]
+    express = fast_path("ServerB", written)
     express.begin(Forwarder("ServerB", WORLDS["combined"], Envelope, lambda _: True), MS)
     source = Input("txq", 0, Origin.OUTSIDE, partial(print))
     remote: list[tuple[Message, Headers, int]] = []

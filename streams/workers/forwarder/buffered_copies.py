@@ -46,7 +46,7 @@ class BufferedCopies:
     def __init__(self, reachable: Callable[[str], bool]) -> None:
         self._reachable = reachable
         self._holding: Holding[BufferedCopy] = Holding(0)
-        self._due: deque[tuple[tuple[object, ...], BufferedCopy]] = deque()
+        self._due: deque[tuple[object, ...]] = deque()
         self._missed: set[str] = set()
         """Next hops that were not reachable; a copy may wait for any of them."""
         self._refused: dict[str, float] = {}
@@ -96,6 +96,15 @@ class BufferedCopies:
             self._notes.pop((topic, partition), None)
         return number
 
+    def take_expired(self, key: tuple[object, ...], now: int) -> BufferedCopy | None:
+        """Remove and return a copy whose time to live is over, before its turn (``due``).
+
+        Thousands of copies may expire together. A retry that arrives in the meantime must not be
+        dropped because of a copy that is dropped a moment later.
+        """
+        held = self._holding.get(key)
+        return None if held is None or held.expires_at > now else self._take(key)
+
     def due(self, now: int) -> Iterator[BufferedCopy]:
         """Remove and yield copies to be reconsidered; ``now`` is in epoch milliseconds.
 
@@ -105,10 +114,9 @@ class BufferedCopies:
         if not self._due:
             self._find_due(now)
         for _ in range(min(len(self._due), _TURN)):
-            key, held = self._due.popleft()
-            self._holding.remove(key)
-            self._forget(held)
-            yield held
+            key = self._due.popleft()
+            if self._holding.get(key) is not None:
+                yield self._take(key)
 
     def _find_due(self, now: int) -> None:
         every, retried = self._woken(), self._retried()
@@ -117,14 +125,16 @@ class BufferedCopies:
         self._first_end = _NEVER
         for key, held in self._holding.items():
             if every or held.refused_by in retried or held.expires_at <= now:
-                self._due.append((key, held))
+                self._due.append(key)
             else:
                 self._first_end = min(self._first_end, held.expires_at)
 
-    def _forget(self, held: BufferedCopy) -> None:
+    def _take(self, key: tuple[object, ...]) -> BufferedCopy:
+        held = self._holding.remove(key)
         topic, partition, offset = source_of(held.message)
         self._places[topic, partition].pop(offset, None)
         self._notes.pop((topic, partition), None)
+        return held
 
     def _woken(self) -> bool:
         changed, self._changed = self._changed, False

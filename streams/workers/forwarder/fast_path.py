@@ -3,8 +3,9 @@
 :meth:`Forwarder.handle` has the same result for every such record, so the route is decided once
 (:meth:`Forwarder.lane`), and forwarding a record costs little more than copying it. The same holds
 for acknowledgements, which have their own lanes. Expired copies from outside share the report of
-their drop, because after an absence there are tens of thousands of them. All other records are
-handled one by one: retries with a choice of addresses, buffered copies, and anything unexpected.
+their drop, which is written later (``postponed_events``), because after an absence there are tens
+of thousands of them. All other records are handled one by one: retries with a choice of addresses,
+buffered copies, and anything unexpected.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from streams.kafka import Headers, Message, headers_of
 from streams.node import Forwarder, Lane, Outcome, Place, Record
 from streams.routing import Origin
 from streams.times import AGE, plausible
-from streams.wire import decode_header
 from streams.wire.events import SimilarEvents
 from streams.wire.hop import edit_at_once, instant
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE, conversation_of
 from streams.workers.forwarder.local_producer import LocalProducer, Report, source_of
 from streams.workers.forwarder.outcome_writer import WriteRemote
+from streams.workers.forwarder.postponed_events import PostponedEvents
 from streams.workers.forwarder.topic_names import TopicNames
 
 
@@ -64,9 +65,13 @@ class FastPath:
     """Forward copies by the decision for their route; :meth:`begin` resets the decisions."""
 
     def __init__(
-        self, local_producer: LocalProducer, topics: TopicNames, write_remote: WriteRemote
+        self,
+        local_producer: LocalProducer,
+        topics: TopicNames,
+        write_remote: WriteRemote,
+        postponed: PostponedEvents,
     ) -> None:
-        self._producer, self._copy = local_producer, local_producer.copy
+        self._copy, self._postponed = local_producer.copy, postponed
         self._topics, self._write_remote = topics, write_remote
         self._block = self._since = b""
         self._now = self._oldest = 0
@@ -104,8 +109,7 @@ class FastPath:
             drop = known.drops.get(raw)
             if drop is not None and body is not None:
                 conversation_of(key)  # raises MalformedError
-                value = drop.encode(key, decode_header(body[1]))
-                self._producer.emit(source_of(message), key, drop.event, value)
+                self._postponed.add(source_of(message), key, body[1], drop)
                 return True
             hop = self._edited(known, raw)
             if hop is None:

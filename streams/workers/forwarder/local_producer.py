@@ -2,6 +2,10 @@
 
 A permanently rejected record blocks nothing, because the sender's dialog keeps its message. A
 transient failure is retried; until Kafka has the record, no offset after it is committed.
+
+Kafka does not check which client uses a producer id. If another client writes a record with this
+producer's id, Kafka rejects our records, so a new producer with another id writes them. Many users
+may write events, so a separate producer without an id writes them; an event may be repeated.
 """
 
 from __future__ import annotations
@@ -10,9 +14,12 @@ import logging
 import threading
 import time
 from functools import partial
+from typing import Any
 
+from streams.causes import Causes, more
 from streams.errors import Event, EventKind, Number
 from streams.kafka import (
+    WITHOUT_ID,
     Cluster,
     Headers,
     KafkaError,
@@ -20,12 +27,13 @@ from streams.kafka import (
     Message,
     Producer,
     headers_of,
+    is_displaced,
     is_passing,
 )
 from streams.node import event
 from streams.wire import encode_event
 from streams.workers.event_counts import EventCounts, Traffic
-from streams.workers.record_errors import Causes, more
+from streams.workers.pulse import beat
 from streams.workers.room import Room
 
 log = logging.getLogger("hopline.forwarder")
@@ -33,6 +41,9 @@ log = logging.getLogger("hopline.forwarder")
 _LONGEST_KEY = 64
 _LINGER_MS = 100
 """Milliseconds to wait for more records of a batch; the flush after the batch ends the wait."""
+
+_PURGED = 30.0
+"""Seconds to wait for the delivery reports of records that a replaced producer drops."""
 
 Source = tuple[str, int, int | None]
 """The source of a record that is written: topic, partition and offset."""
@@ -64,17 +75,23 @@ class LocalProducer:
         event_counts: EventCounts,
         traffic: Traffic,
     ) -> None:
-        self._event_counts = event_counts
-        self._instance = instance
+        self._event_counts, self._traffic = event_counts, traffic
+        self._cluster, self._instance, self._stop = cluster, instance, stop
         self._events = cluster.topics.event
-        # Infinite: otherwise an outage of five minutes would look like a rejection, and younger
-        # copies of a dialog would overtake older copies.
-        self._producer = cluster.producer(
-            linger_ms=_LINGER_MS, message_timeout_ms=0, stats=traffic.writer
-        )
-        self._room = Room(self._producer, instance, stop)
+        self._event_producer: Producer | None = None
+        self._event_room: Room | None = None
         self._failed: list[tuple[KafkaError, Message, Source]] = []
         self._causes = Causes()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._producer = self._client(stats=self._traffic.writer)
+        self._room = Room(self._producer, self._instance, self._stop)
+
+    def _client(self, **config: Any) -> Producer:
+        # Infinite: otherwise an outage of five minutes would look like a rejection, and younger
+        # copies of a dialog would overtake older copies.
+        return self._cluster.producer(linger_ms=_LINGER_MS, message_timeout_ms=0, **config)
 
     def report(self, topic: str, partition: int, offset: int | None = None) -> Report:
         """Return the delivery callback for an input record, or (without offset) its partition."""
@@ -121,17 +138,33 @@ class LocalProducer:
         headers: Headers | None,
         timestamp: int,
     ) -> None:
+        record = {
+            "key": key,
+            "value": value,
+            "headers": headers,
+            "timestamp": timestamp,
+            "on_delivery": report,
+        }
         try:
-            self._room.produce(
-                topic,
-                key=key,
-                value=value,
-                headers=headers,
-                timestamp=timestamp,
-                on_delivery=report,
-            )
+            if topic == self._events:
+                self._room_of_events().produce(topic, **record)
+                return
+            try:
+                self._room.produce(topic, **record)
+            except KafkaException as error:
+                if not is_displaced(error.args[0]):
+                    raise
+                self._replace(error.args[0])
+                self._room.produce(topic, **record)
         except KafkaException as error:  # too large: no later attempt would succeed
             self.refused_by_kafka(error.args[0], topic, key, report.args[0])
+
+    def _room_of_events(self) -> Room:
+        """Return the room of the producer of events, which most forwarders never need."""
+        if self._event_room is None:
+            self._event_producer = self._client(**WITHOUT_ID)
+            self._event_room = Room(self._event_producer, self._instance, self._stop)
+        return self._event_room
 
     def emit(
         self, source: Source, key: bytes | None, event: Event, value: bytes | None = None
@@ -152,30 +185,70 @@ class LocalProducer:
         by other records, the client does not sleep (``endpoint/rounds.py``). Without this wait,
         forwarders on a slow broker's machine took the CPU time that the broker needed.
         """
-        return not len(self._producer) or self._producer.flush(timeout) == 0
+        return not any(map(len, self._clients)) or self._flush(timeout)
+
+    @property
+    def _clients(self) -> tuple[Producer, ...]:
+        events = self._event_producer
+        return (self._producer,) if events is None else (self._producer, events)
+
+    def _flush(self, timeout: float) -> bool:
+        """Send all records; return whether all are finished within ``timeout`` seconds."""
+        end = time.monotonic() + timeout
+        left = self._producer.flush(timeout)
+        if self._event_producer is not None:
+            left += self._event_producer.flush(max(0, end - time.monotonic()))
+        return not left
 
     def serve(self) -> None:
         """Serve delivery callbacks."""
-        self._producer.poll(0)
+        for one in self._clients:
+            one.poll(0)
 
     def confirm(self, timeout: float) -> bool:
         """Wait until all records are finished, at most twice ``timeout``; return whether they are.
 
         A record is finished when Kafka has it, or when its permanent rejection has been reported.
         """
-        if self._producer.flush(timeout) > 0:
+        if not self._flush(timeout):
             log.info("%s: some records are unconfirmed; no offsets are committed", self._instance)
             return False
+        if not self._failed:
+            return True
+        displaced = next((error for error, *_ in self._failed if is_displaced(error)), None)
+        if displaced is not None:
+            self._replace(displaced)
+        else:
+            self._end_failed()
+        return self._flush(timeout) and not self._failed
+
+    def _replace(self, error: KafkaError) -> None:
+        """Write all unconfirmed records again, in their order, with a new client."""
+        omitted = self._causes.due("displaced")
+        if omitted is not None:
+            log.warning(
+                "%s: another client may have used its producer id; starting a new producer: %s%s",
+                self._instance,
+                error.str(),
+                f"; {omitted} more producers were replaced" if omitted else "",
+            )
+        self._producer.purge()
+        until = time.monotonic() + _PURGED
+        while self._producer.flush(1.0) and time.monotonic() < until:
+            beat()
+        self._begin_anew()
+        self._end_failed()
+
+    def _end_failed(self) -> None:
+        """Produce again the records that failed for a transient reason; report the others."""
         failed, self._failed = self._failed, []
         for error, message, source in failed:
-            if is_passing(error) and not error.fatal():
+            if is_displaced(error) or is_passing(error):
                 self._again(message, source)
             else:
                 self.refused_by_kafka(error, message.topic() or "", message.key(), source)
-        return not failed or self._producer.flush(timeout) == 0
 
     def _again(self, message: Message, source: Source) -> None:
-        """Produce records that failed for a transient reason again."""
         _, at = message.timestamp()
         topic, key, value = message.topic() or "", message.key(), message.value()
         report = partial(self._reported, source)
@@ -189,9 +262,6 @@ class LocalProducer:
         self, error: KafkaError, topic: str, key: bytes | str | None, source: Source
     ) -> None:
         """Report that Kafka has permanently rejected a record for ``topic``."""
-        if error.fatal():
-            log.error("%s: %s (%s)", self._instance, error.str(), topic)
-            raise KafkaException(error)
         self.give_up(error.str(), topic, key, source)
 
     def give_up(self, why: str, topic: str, key: bytes | str | None, source: Source) -> None:

@@ -6,6 +6,7 @@ The commit rule: an offset is committed only if all records before it are *confi
     after produce, before flush     the copies may arrive; they are read and produced again
     after flush, before commit      the copies have arrived; they are read and produced again
     buffered copies are lost        the sender's dialog retries
+    events about drops wait         copies after the drops are read and produced again
 
 A forwarder never waits for another cluster; copies that are not confirmed within two seconds are
 buffered. So a forwarder never loses a message, but may send it twice; the receiving dialog removes
@@ -46,6 +47,9 @@ POLL = 0.05
 """Seconds to wait for a record while anything remains to be committed, released or requested."""
 IDLE_POLL = 0.25
 """Seconds to wait for a record otherwise. A record ends the wait at once."""
+_PAUSE = 0.01
+"""Seconds to wait for a record while events are postponed; without a pause, writing them would use
+all of the time that endpoint workers of the process need."""
 _FETCHED = 256 << 10
 """Bytes of a partition per fetch, so that a flood in one topic does not delay other topics."""
 COMMIT_EVERY = 0.2
@@ -154,12 +158,15 @@ class ForwarderLoop:
 
     def _turn(self) -> None:
         beat()
-        batch = take(self._consumer, self._wait()) if self._may_read() else []
+        may_go_on = self._may_read()
+        batch = take(self._consumer, self._wait()) if may_go_on else []
         self._follow_catalog()  # after the wait, so that no record is handled by an older version
         if batch:
             self._all_committed = False
             self._processor.pass_on(batch)
         self._processor.take_back()
+        if may_go_on:  # otherwise Kafka would never have all records, and nothing would be read
+            self._processor.postponed.write()
 
     def _may_read(self) -> bool:
         """Return whether Kafka has the previous batch, or has left it unconfirmed for too long.
@@ -174,6 +181,8 @@ class ForwarderLoop:
 
     def _wait(self) -> float:
         """Return the seconds to wait for a record."""
+        if self._processor.postponed:
+            return _PAUSE
         # The role of a pair may be lost at any moment and must be checked.
         is_idle = not self.ownership.may_go and self._all_committed and self._processor.is_idle
         return IDLE_POLL if is_idle else POLL
@@ -187,7 +196,7 @@ class ForwarderLoop:
         partitions are ``revoked``, the client sends the commit before it joins the group again, so
         the commit takes effect before their next owner reads the offsets.
         """
-        offsets = self._tracker.due(self._processor.in_flight(), self._processor.notes())
+        offsets = self._tracker.due(self._processor.unfinished(), self._processor.notes())
         self._all_committed = not offsets
         if not offsets:
             self._local_producer.serve()
@@ -245,6 +254,7 @@ class ForwarderLoop:
         consumer.unassign()
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._processor.postponed.forget(partitions)
         self._tracker.forget(partitions)
         self.ownership.assigned = False
         log.warning("%s lost %s", self._instance, _named(partitions))

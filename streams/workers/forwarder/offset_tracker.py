@@ -32,14 +32,14 @@ class OffsetTracker:
         self._offsets[where] = max(position, self._offsets.get(where, 0))
 
     def due(
-        self, in_flight: Iterable[Position], notes: Mapping[Where, str]
+        self, unfinished: Iterable[Position], notes: Mapping[Where, str]
     ) -> list[TopicPartition]:
-        """Return the offsets to commit, which are never beyond a record that is still in flight.
+        """Return the offsets to commit, which are never beyond an unfinished record.
 
         ``notes`` lists the buffered copies of each partition as text.
         """
         lowest: dict[Where, int] = {}
-        for topic, partition, offset in in_flight:
+        for topic, partition, offset in unfinished:
             lowest[topic, partition] = min(offset, lowest.get((topic, partition), offset))
         found = []
         for place, position in self._offsets.items():

@@ -13,6 +13,7 @@ from streams.times import plausible
 from streams.wire import MalformedError, encode_status
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
 from streams.workers.forwarder.local_producer import LocalProducer, short, source_of
+from streams.workers.forwarder.offset_tracker import Position
 from streams.workers.forwarder.topic_names import TopicNames
 from streams.workers.record_errors import Tracebacks, is_caused_by_record
 
@@ -67,17 +68,21 @@ class OutcomeWriter:
             self._local_producer.emit(source, record.key, outcome.event)
 
     def write_failed(self, message: Message, error: Exception) -> None:
-        """Report a record whose processing failed, with its coordinates (event 161).
+        """Report a record whose processing failed (:meth:`refuse`)."""
+        self.refuse(source_of(message), message.key(), error)
+
+    def refuse(self, source: Position, key: bytes | str | None, error: Exception) -> None:
+        """Report a record that cannot be processed, with its coordinates (event 161).
 
         Raises an error that was not caused by the record.
         """
         if not is_caused_by_record(error):
             raise error
-        topic, partition, offset = source = source_of(message)
         if not isinstance(error, MalformedError):
             what = f"{self._forwarder.instance}: {source} was not forwarded"
             self._tracebacks.log(log, what, error)
             error = MalformedError(f"it cannot be processed: {type(error).__name__}")
+        topic, partition, offset = source
         corrupted = event(
             EventKind.CORRUPTED_MESSAGE,
             at=self._now(),
@@ -88,4 +93,4 @@ class OutcomeWriter:
             partition=partition,
             offset=offset,
         )
-        self._local_producer.emit(source, short(message.key()), corrupted)
+        self._local_producer.emit(source, short(key), corrupted)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from streams.errors import Number, SurroundingsError
 from streams.kafka import (
@@ -28,33 +27,20 @@ from streams.topology import Transport
 from streams.wire import Envelope, UnknownSchemaError
 from streams.workers.control import Control
 from streams.workers.forwarder.admission import admission
-from streams.workers.forwarder.buffered_copies import BufferedCopies, BufferedCopy
+from streams.workers.forwarder.buffered_copies import BufferedCopy
 from streams.workers.forwarder.fast_path import FastPath, Input
+from streams.workers.forwarder.lasting import Lasting
 from streams.workers.forwarder.local_producer import LocalProducer, source_of
 from streams.workers.forwarder.offset_tracker import OffsetTracker, Position, Where
 from streams.workers.forwarder.outcome_writer import OutcomeWriter
+from streams.workers.forwarder.postponed_events import PostponedEvents
 from streams.workers.forwarder.read_record import read_record
-from streams.workers.forwarder.remote_producers import RemoteCopy, RemoteProducers
+from streams.workers.forwarder.remote_producers import RemoteCopy
 from streams.workers.forwarder.topic_names import TopicNames
 from streams.workers.ownership import PairOwnership
 from streams.workers.pulse import beat
 
 log = logging.getLogger("hopline.forwarder")
-
-
-@dataclass(slots=True)
-class Lasting:
-    """State that survives a restart of the loop: buffered and in-flight copies, a counter."""
-
-    buffered: BufferedCopies
-    remote_producers: RemoteProducers
-    decided: int = 0
-
-    @classmethod
-    def of(cls, cluster: Cluster, control: Control) -> Lasting:
-        """Return the initial state."""
-        remote_producers = RemoteProducers(control.remote, cluster.topics)
-        return cls(BufferedCopies(control.reachable), remote_producers)
 
 
 class Processor:
@@ -81,7 +67,6 @@ class Processor:
         self._topics = TopicNames(cluster.topics, self._instance)
         self._buffered, self._remote_producers = lasting.buffered, lasting.remote_producers
         self.local_producer, self.tracker = local_producer, tracker
-        self._fast_path = FastPath(local_producer, self._topics, self._write_remote)
         self._inputs: dict[tuple[str | None, int | None], Input] = {}
         self._principals = Principals(
             self._instance, control, lambda address: self._forwarder.instance_at(address)
@@ -92,6 +77,8 @@ class Processor:
         self._outcomes = OutcomeWriter(
             self._forwarder, local_producer, self._topics, self._write_remote, control.now
         )
+        self.postponed = PostponedEvents(local_producer, self._outcomes)
+        self._fast_path = FastPath(local_producer, self._topics, self._write_remote, self.postponed)
         self._limit()
 
     @property
@@ -110,9 +97,10 @@ class Processor:
         """Return the source offsets of buffered copies (``spans``)."""
         return self._buffered.notes()
 
-    def in_flight(self) -> Iterator[Position]:
-        """Yield the sources of copies that another cluster has not confirmed yet."""
-        return (source_of(message) for message in self._remote_producers.in_flight())
+    def unfinished(self) -> Iterator[Position]:
+        """Yield the sources of unconfirmed copies, and of drops that are not reported yet."""
+        yield from map(source_of, self._remote_producers.in_flight())
+        yield from self.postponed.positions()
 
     def follow_catalog(self) -> bool:
         """Switch to a new catalog version, which may affect buffered copies without new records.
@@ -255,18 +243,26 @@ class Processor:
 
     def _hold(self, message: Message, record: Record, now: int, hop: str | None = None) -> Outcome:
         held = BufferedCopy(message, record, Envelope.hop(record.hop).expires_at, refused_by=hop)
-        number = self._buffered.add(self._forwarder.hold_key(record), held)
+        key = self._forwarder.hold_key(record)
+        gone = self._buffered.take_expired(key, now)
+        if gone is not None:
+            self._reconsider(gone, now)
+        number = self._buffered.add(key, held)
         return HELD if number is None else self._forwarder.reject(record, number, now)
 
     def _release(self, now: int) -> None:
         for held in self._buffered.due(now):
-            try:
-                outcome = self._forwarder.release(held.record, now)
-                if outcome is HELD:
-                    outcome = self._hold(held.message, held.record, now)
-                self._outcomes.write(held.message, held.record, outcome)
-            except Exception as error:
-                self._outcomes.write_failed(held.message, error)
+            self._reconsider(held, now)
+
+    def _reconsider(self, held: BufferedCopy, now: int) -> None:
+        """Forward, drop or buffer again a copy that was removed from the buffer."""
+        try:
+            outcome = self._forwarder.release(held.record, now)
+            if outcome is HELD:
+                outcome = self._hold(held.message, held.record, now)
+            self._outcomes.write(held.message, held.record, outcome)
+        except Exception as error:
+            self._outcomes.write_failed(held.message, error)
 
     def take_back(self) -> None:
         """Buffer copies that another cluster did not confirm; report rejected copies (11292)."""
@@ -293,6 +289,7 @@ class Processor:
 
     def settle(self) -> None:
         """Wait for other clusters; leave copies that are still unconfirmed to the next owner."""
+        self.postponed.write_all()
         self._remote_producers.settle()
         self.take_back()
 
