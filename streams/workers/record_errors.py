@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from types import CodeType
 
+from streams.causes import Causes, more
 from streams.errors import HoplineError, Number
 from streams.kafka import GoneError, KafkaError, KafkaException
 from streams.wire import MalformedError
@@ -28,40 +29,8 @@ REJECTED = {
 Any other error that aborts a transaction is not caused by its records, which are read again.
 """
 
-PAUSE = 60.0
-"""Seconds until a failure with the same cause is logged with its traceback again."""
-_MOST_CAUSES = 1_000
 _Cause = tuple[type[Exception], CodeType | None, int]
 """An error's class and the innermost line of its traceback; both are limited in number."""
-
-
-class Causes:
-    """Decide whether a failure is logged: once a minute for each cause.
-
-    ``clock`` is monotonic, in seconds. If there are too many causes, all are forgotten.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._logged: dict[Hashable, tuple[float, int]] = {}
-        """For each cause, when it was last logged, and how often it was not logged since."""
-
-    def due(self, cause: Hashable) -> int | None:
-        """Return how often the cause was not logged; ``None`` if it is not to be logged now."""
-        now = self._clock()
-        at, omitted = self._logged.get(cause, (None, 0))
-        if at is not None and now - at < PAUSE:
-            self._logged[cause] = (at, omitted + 1)
-            return None
-        if len(self._logged) >= _MOST_CAUSES:
-            self._logged.clear()
-        self._logged[cause] = (now, 0)
-        return omitted
-
-
-def more(omitted: int) -> str:
-    """Return the end of a sentence in the log, with the number of omitted failures."""
-    return f"; {omitted} more records failed in the same way" if omitted else ""
 
 
 class Tracebacks:

@@ -5,8 +5,10 @@ member id (``group.instance.id``) and does not wait for a session timeout. The p
 fenced in the group (an endpoint worker also by its transactional id), and its process exits.
 
 Kafka's client also considers itself fenced if the group coordinator was unavailable for longer than
-a session while the worker waited for Kafka, or if Kafka aborted a transaction that took too long.
-If no other process then sends heartbeats in the slot, the worker restarts its loop.
+a session while the worker waited for Kafka, if Kafka aborted a transaction that took too long, or
+if another client has written a record with the worker's producer id. If no other process then sends
+heartbeats in the slot, the worker restarts its loop. It first waits until it has read back three
+of its own heartbeats. This takes a few seconds, which limits the number of restarts.
 
 Two processes started with one slot by mistake would fence each other forever. So a process does not
 take a slot that has heartbeats, and takes either all of its slots or none.
@@ -36,12 +38,6 @@ _RETURNED = 3
 """Number of our heartbeats to read back after a fence; by then, a rival has also written some."""
 _RETURNED_WITHIN = 30.0
 """Seconds allowed for reading back the heartbeats."""
-_ONCE_IN = 10.0
-"""Seconds that a worker must have run before it may restart its loop after a fence.
-
-This is less than ``transaction.timeout.ms``: if Kafka aborts a worker's transactions one after the
-other, the restarted loop takes half as many records, but a new process starts with the full number.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +74,17 @@ class Slot:
         """Work in the slot and send heartbeats; report leaving when the work is done.
 
         If Kafka fences the worker although no other process uses the slot, the work starts again.
-        Raises FencedError if another process does, if ``anew`` is false, or if the work began too
-        recently.
+        Raises FencedError if another process uses the slot, or if ``anew`` is false.
         """
         control.add_heartbeat(self.heartbeat_name)
         while True:
-            began = time.monotonic()
             try:
                 with self._fenced():
                     work()
                 control.end_heartbeat(self.heartbeat_name)
                 return
             except FencedError as error:
-                soon = not anew or time.monotonic() - began < _ONCE_IN
-                if soon or not self._is_alone(control, stop):
+                if not anew or not self._is_alone(control, stop):
                     raise
                 log.warning("%s No other process uses the slot; restarting.", error.message)
 

@@ -108,6 +108,10 @@ class HookedCluster(Cluster):
         return _Proxy(consumer, self.hooks)
 
 
+class Killed(BaseException):
+    """The worker's process ends here, as far as a test is concerned."""
+
+
 class Gate:
     """A place where a worker stops until the test lets it through; every one passes once."""
 

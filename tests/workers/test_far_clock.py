@@ -32,6 +32,16 @@ def ends_in(system: System, topic: str, by: float) -> tuple[float, float]:
     )
 
 
+def knows(system: System, ahead: float) -> None:
+    """Wait until the workers know that the other cluster's clock is so many seconds ahead."""
+    control = system.workers[0].process._control
+    assert control is not None
+    eventually(
+        lambda: any(abs(s - ahead) < 1 for _, s in control.remote.differences()) or pause(),
+        "the difference is known",
+    )
+
+
 def has_message(record: Description) -> bool:
     return "message" in record and "hop" in record
 
@@ -44,12 +54,8 @@ def test_copies_and_dialogs_live_as_long_in_a_cluster_whose_clock_differs(
     limits = Limits()
     with estate(kafka, unique, tmp_path / "seller", limits=limits, ahead=AHEAD) as both:
         topics = both.buyer.cluster.topics
-        control = both.buyer.workers[0].process._control
-        assert control is not None
-        eventually(
-            lambda: any(abs(s - AHEAD) < 1 for _, s in control.remote.differences()) or pause(),
-            "the difference is known",
-        )
+        knows(both.buyer, AHEAD)
+        knows(both.seller, -AHEAD)
         with both.buyer.client() as client, both.seller.client() as other:
             dialog = client.begin(
                 "ServerA", "DatabaseA", "OrderService", "SupplierService", lifetime=LIFETIME

@@ -32,6 +32,7 @@ AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
 SERVICES = ("InitiatorService", "TargetService")
 
 CORRUPTED = 161
+LARGE = r"1,000,\d+ bytes, at most 131,072"
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +41,25 @@ def system(kafka: str) -> Iterator[System]:
         yield found
 
 
-def inject(system: System, topic: str, records: list[Raw]) -> None:
-    producer = system.cluster.producer()
+def inject(system: System, topic: str, records: list[Raw], **config: Any) -> None:
+    producer = system.cluster.producer(**config)
     for key, value, headers in records:
         producer.produce(topic, key=key, value=value, headers=headers)  # type: ignore[arg-type]
     assert producer.flush(30) == 0
+
+
+def topics_of(system: System, *kinds: str) -> dict[str, str]:
+    """Return topics with their instances: forwarders and endpoints of both directions."""
+    instances = {"txq": "ServerB", "in": "ServerB"}
+    of = {kind: instances.get(kind, "ServerA") for kind in kinds}
+    return {system.cluster.topics.name(kind, instance): instance for kind, instance in of.items()}
+
+
+def corrupted(system: System, topic: str, key: str, event: int = CORRUPTED) -> dict[str, Any]:
+    """Return the event about the one record with this key; it has its coordinates."""
+    [offset] = [r["offset"] for r in system.snapshot(topic) if r["key"] == key]
+    [found] = system.events(event, lambda e: (e["topic"], e["offset"]) == (topic, offset))
+    return found
 
 
 def flows(system: System) -> None:
@@ -64,63 +79,50 @@ def flows(system: System) -> None:
     system.check()
 
 
-@pytest.mark.parametrize(
-    ("kind", "instance"),
-    [
-        ("cmd", "ServerA"),
-        pytest.param("out", "ServerA", marks=pytest.mark.long),
-        ("txq", "ServerB"),
-        pytest.param("in", "ServerB", marks=pytest.mark.long),
-        pytest.param("ack", "ServerA", marks=pytest.mark.long),
-    ],
-)
-def test_rubbish_is_told_with_its_coordinates_and_holds_nothing_up(
-    system: System, kind: str, instance: str
-) -> None:
-    topic = system.cluster.topics.name(kind, instance)
-    records = rubbish()
-    if kind == "cmd":  # an unknown schema: nobody may pass over a statement that was accepted
-        records = [r for r in records if r[2] != [(n, UNKNOWN) for n, _ in r[2]]]
-    inject(system, topic, records)
+def test_rubbish_is_told_with_its_coordinates_and_holds_nothing_up(system: System) -> None:
+    topics, written = topics_of(system, "cmd", "out", "txq", "in", "ack"), rubbish()
+    cmd = system.cluster.topics.cmd("ServerA")
+    # Of an unknown schema there is none in cmd: nobody may pass over an accepted statement.
+    of_cmd = [r for r in written if r[2] != [(n, UNKNOWN) for n, _ in r[2]]]
+    for topic in topics:
+        inject(system, topic, of_cmd if topic == cmd else written)
     flows(system)
-    reported = system.events(CORRUPTED, lambda e: e["topic"] == topic, len(records))
-    assert len({(e["partition"], e["offset"]) for e in reported}) == len(records)
-    assert {e["instance"] for e in reported} == {instance}
-    # Of a command the header is looked at before the key, and none of these has a good one.
-    numbers = {11235} if kind == "cmd" else {11235, 11271}
-    assert {e["error"] for e in reported} == numbers
-    assert all(e["detail"] for e in reported)
+    for topic, instance in topics.items():
+        count = len(of_cmd if topic == cmd else written)
+        reported = system.events(CORRUPTED, lambda e, at=topic: e["topic"] == at, count)  # type: ignore[misc]
+        assert len({(e["partition"], e["offset"]) for e in reported}) == count
+        assert {e["instance"] for e in reported} == {instance}
+        # Of a command the header is looked at before the key, and none of these has a good one.
+        numbers = {11235} if topic == cmd else {11235, 11271}
+        assert {e["error"] for e in reported} == numbers
+        assert all(e["detail"] for e in reported)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("kind", "instance"), [("cmd", "ServerA"), ("txq", "ServerB"), ("presence", None)]
-)
-def test_a_record_that_no_client_could_inflate_stops_nobody(
-    system: System, kind: str, instance: str | None
-) -> None:
+def test_a_record_that_no_client_could_inflate_stops_nobody(system: System) -> None:
     """As zstd 90 MB of zeros are 3 kB; Kafka's client fails to read them, again and again."""
-    topics = system.cluster.topics
-    topic = topics.presence if instance is None else topics.name(kind, instance)
-    reports: list[tuple[KafkaError | None, int | None]] = []
+    topics = topics_of(system, "cmd", "txq")
+    reports: list[tuple[KafkaError | None, str | None, int | None]] = []
     producer = system.cluster.producer(
         compression_type="zstd", message_max_bytes=1_000_000_000, delivery_report_only_error=False
     )
-    producer.produce(
-        topic,
-        key=b"k",
-        value=bytes(90_000_000),
-        on_delivery=lambda error, message: reports.append((error, message.offset())),
-    )
-    assert producer.flush(60) == 0
-    [(error, offset)] = reports
-    if error is None:  # stored as lz4, and read
-        at = (topic, offset)
-        [reported] = system.events(CORRUPTED, lambda e: (e["topic"], e["offset"]) == at, 1)
-        assert reported["instance"] == instance
-    else:
-        assert error.code() == KafkaError.MSG_SIZE_TOO_LARGE
+    for topic in (*topics, system.cluster.topics.presence):
+        producer.produce(
+            topic,
+            key=b"k",
+            value=bytes(90_000_000),
+            on_delivery=lambda error, m: reports.append((error, m.topic(), m.offset())),
+        )
+        assert producer.flush(60) == 0
+    assert len(reports) == 3
     flows(system)
+    for error, where, offset in reports:
+        if error is None:  # stored as lz4, and read
+            at = (where, offset)
+            [reported] = system.events(CORRUPTED, lambda e, at=at: (e["topic"], e["offset"]) == at)  # type: ignore[misc]
+            assert reported["instance"] == topics.get(where or "")
+        else:
+            assert error.code() == KafkaError.MSG_SIZE_TOO_LARGE
 
 
 @pytest.mark.long
@@ -161,24 +163,20 @@ def test_a_copy_that_fits_into_no_event_is_told_and_passed_over(system: System) 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("field", ["reply_to", "database"])
-@pytest.mark.parametrize(
-    ("length", "why"),
-    [(100_000, "{} is out of bounds"), (1_000_050, r"1,000,\d+ bytes, at most 131,072")],
-)
-def test_a_statement_whose_refusal_is_too_large_is_told_and_passed_over(
-    system: System, field: str, length: int, why: str
-) -> None:
-    cmd, conversation = system.cluster.topics.cmd("ServerA"), uuid.uuid4()
-    said = Command(conversation, uuid.uuid4(), CommandKind.BEGIN, "DatabaseA")
-    key, value, headers = command_record(said._replace(**{field: "x" * length}))
-    producer = system.cluster.producer(message_max_bytes=1_045_000)
-    producer.produce(cmd, key=key, value=value, headers=headers)  # type: ignore[arg-type]
-    assert producer.flush(30) == 0
+def test_a_statement_whose_refusal_is_too_large_is_told_and_passed_over(system: System) -> None:
+    cmd, wanted = system.cluster.topics.cmd("ServerA"), dict[str, str]()
+    for length, why in ((100_000, "{} is out of bounds"), (1_000_050, LARGE)):
+        for field in ("reply_to", "database"):
+            said = Command(uuid.uuid4(), uuid.uuid4(), CommandKind.BEGIN, "DatabaseA")
+            wanted[str(said.conversation)] = f"Command: {why.format(field)}"
+            record = command_record(said._replace(**{field: "x" * length}))
+            inject(system, cmd, [record], message_max_bytes=1_045_000)
     flows(system)
-    [reported] = system.events(CORRUPTED, lambda e: e["conversation"] == str(conversation), 1)
-    assert reported["topic"] == cmd
-    assert re.fullmatch(f"Command: {why.format(field)}", reported["detail"])
+    found = system.events(CORRUPTED, lambda e: e["conversation"] in wanted, len(wanted))
+    assert {e["conversation"] for e in found} == wanted.keys()
+    for reported in found:
+        assert reported["topic"] == cmd
+        assert re.fullmatch(wanted[reported["conversation"]], reported["detail"])
 
 
 def frame(key: bytes) -> Raw:
@@ -203,91 +201,71 @@ def answer(key: bytes) -> Raw:
 ENDPOINT = "streams.workers.endpoint."
 
 
+FAILS: list[tuple[str, str, Callable[[bytes], Raw], int]] = [
+    ("streams.node.Forwarder.handle", "txq", frame, CORRUPTED),
+    (f"{ENDPOINT}bodies.read_command", "cmd", statement, CORRUPTED),
+    (f"{ENDPOINT}bodies.read_message", "in", frame, 160),
+    (f"{ENDPOINT}inputs.read_ack", "ack", answer, 160),
+]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "kind", "instance", "made", "event"),
-    [
-        ("streams.node.Forwarder.handle", "txq", "ServerB", frame, 161),
-        (f"{ENDPOINT}bodies.read_command", "cmd", "ServerA", statement, 161),
-        (f"{ENDPOINT}bodies.read_message", "in", "ServerB", frame, 160),
-        (f"{ENDPOINT}inputs.read_ack", "ack", "ServerA", answer, 160),
-    ],
-)
 def test_what_fails_for_no_known_reason_costs_only_itself(
-    system: System,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    kind: str,
-    instance: str,
-    made: Callable[[bytes], Raw],
-    event: int,
+    system: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that ended would read it again, and end again, with all that it works for."""
-    bad, topic = str(uuid.uuid4()).encode(), system.cluster.topics.name(kind, instance)
-    owner, _, method = name.rpartition(".")
-    real = getattr(pkgutil.resolve_name(owner), method)
+    bad = {name: str(uuid.uuid4()).encode() for name, *_ in FAILS}
 
-    def fail(first: Any, *rest: Any) -> Any:
-        if bad == (rest[0].key if isinstance(first, Forwarder) else first):
-            raise ZeroDivisionError("of course")
-        return real(first, *rest)
+    def failing(real: Callable[..., Any], key: bytes) -> Callable[..., Any]:
+        def fail(first: Any, *rest: Any) -> Any:
+            if key == (rest[0].key if isinstance(first, Forwarder) else first):
+                raise ZeroDivisionError("of course")
+            return real(first, *rest)
 
-    monkeypatch.setattr(name, fail)
-    inject(system, topic, [made(bad)])
+        return fail
+
+    for name, kind, made, _ in FAILS:
+        monkeypatch.setattr(name, failing(pkgutil.resolve_name(name), bad[name]))
+        [topic] = topics_of(system, kind)
+        inject(system, topic, [made(bad[name])])
     flows(system)
-    offset = next(r["offset"] for r in system.snapshot(topic) if r["key"] == bad.decode())
-    [reported] = system.events(event, lambda e: (e["topic"], e["offset"]) == (topic, offset), 1)
-    assert (reported["instance"], reported["partition"]) == (instance, 0)
-    assert reported["error"] == Number.CORRUPTED_HEADER
+    for name, kind, _, event in FAILS:
+        [(topic, instance)] = topics_of(system, kind).items()
+        reported = corrupted(system, topic, bad[name].decode(), event)
+        assert (reported["instance"], reported["partition"]) == (instance, 0)
+        assert reported["error"] == Number.CORRUPTED_HEADER
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("kind", "instance"),
-    [("cmd", "ServerA"), ("out", "ServerA"), ("txq", "ServerB"), ("in", "ServerB")],
-)
-def test_a_key_as_large_as_a_record_can_be_is_told(
-    system: System, kind: str, instance: str
-) -> None:
-    topic = system.cluster.topics.name(kind, instance)
-    producer = system.cluster.producer(message_max_bytes=1_045_000)
+def test_a_key_as_large_as_a_record_can_be_is_told(system: System) -> None:
+    topics = topics_of(system, "cmd", "out", "txq", "in")
     headers = [
         ("sb-route", encode_parties(parties())),
         ("sb-message", encode_header(header())),
         ("sb-hop", encode_journey(journey())),
     ]
-    producer.produce(topic, key=b"\xff" * 1_010_000, value=b"x", headers=headers)  # type: ignore[arg-type]
-    assert producer.flush(30) == 0
+    for topic in topics:
+        inject(system, topic, [(b"\xff" * 1_010_000, b"x", headers)], message_max_bytes=1_045_000)
     flows(system)
-    if kind in ("cmd", "in"):
+    not_read = topics_of(system, "out", "txq")  # and too large to be passed on
+    for topic in not_read:
+        system.events(140, lambda e, at=topic: (e["error"], e["topic"]) == (11292, at))  # type: ignore[misc]
+    for topic in topics.keys() - not_read:
         large = [r for r in system.snapshot(topic) if len(r["key"] or "") > 1_000_000]
-        offset = large[0]["offset"]
-        system.events(CORRUPTED, lambda e: (e["topic"], e["offset"]) == (topic, offset))
-    else:  # not read, and too large to be passed on
-        system.events(140, lambda e: (e["error"], e["topic"]) == (11292, topic))
+        at = (topic, large[0]["offset"])
+        system.events(CORRUPTED, lambda e, at=at: (e["topic"], e["offset"]) == at)  # type: ignore[misc]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("kind", "instance"),
-    [
-        ("cmd", "ServerA"),
-        ("out", "ServerA"),
-        ("txq", "ServerB"),
-        ("in", "ServerB"),
-        ("ack", "ServerA"),
-    ],
-)
-def test_a_header_whose_name_is_no_text_is_told(system: System, kind: str, instance: str) -> None:
+def test_a_header_whose_name_is_no_text_is_told(system: System) -> None:
     """Kafka takes it, and the client library has no way to say it."""
-    topic = system.cluster.topics.name(kind, instance)
     headers = [(b"sb-route", encode_parties(parties())), (b"\xff\xfe", b"x")]
-    key = str(uuid.uuid4()).encode()
-    produce_raw(system.cluster.bootstrap, topic, key, b"x", headers)
+    topics, key = topics_of(system, "cmd", "out", "txq", "in", "ack"), str(uuid.uuid4())
+    for topic in topics:
+        produce_raw(system.cluster.bootstrap, topic, key.encode(), b"x", headers)
     flows(system)
-    [offset] = [r["offset"] for r in system.snapshot(topic) if r["key"] == key.decode()]
-    [reported] = system.events(CORRUPTED, lambda e: (e["topic"], e["offset"]) == (topic, offset))
-    assert reported["detail"] == "the name of a header is not UTF-8"
+    for topic in topics:
+        assert corrupted(system, topic, key)["detail"] == "the name of a header is not UTF-8"
 
 
 @pytest.mark.long
@@ -377,83 +355,66 @@ def test_keys_that_balance_nothing_are_told_by_the_forwarder(kafka: str, unique:
         balanced.check()
 
 
-ODD_FRAMES = [
-    pytest.param({"enqueued_at": 2**62}, {}, {}, id="enqueued in a distant future"),
-    pytest.param({"enqueued_at": -(2**62)}, {}, {}, id="enqueued before time"),
-    pytest.param({"dialog_expires_at": -(2**62)}, {}, {}, id="expired before time"),
-    pytest.param({"dialog_expires_at": 2**63 - 1}, {}, {}, id="expires never"),
-    pytest.param({"sequence": 2**61}, {}, {}, id="a sequence number out of reach"),
-    pytest.param({"fragment": 7, "fragments": -1}, {}, {}, id="impossible fragments"),
-    pytest.param({"flags": Flag.END}, {}, {}, id="an end that is the first message"),
-    pytest.param({"type": "\x00\ud7ff" * 100}, {}, {}, id="a strange type"),
-    pytest.param({}, {"attempt": 2**31 - 1, "first_hop": -7}, {}, id="a strange attempt"),
-    pytest.param({}, {"hops_remaining": -5}, {}, id="no hops to spend"),
-    pytest.param({}, {"path": (("x" * 2_000, -1),) * 50}, {}, id="a long path"),
-    pytest.param({}, {}, {"from_broker": ""}, id="from no broker"),
-    pytest.param({}, {}, {"to_broker": "", "locked": True}, id="to no broker"),
-    pytest.param({}, {}, {"to_service": "é" * 3_000}, id="to a long service"),
-    pytest.param({}, {}, {"contract": ""}, id="no contract"),
-    pytest.param({}, {}, {"from_initiator": False}, id="a reply to nothing"),
+ODD_FRAMES: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ({"enqueued_at": 2**62}, {}, {}),
+    ({"enqueued_at": -(2**62)}, {}, {}),
+    ({"dialog_expires_at": -(2**62)}, {}, {}),
+    ({"dialog_expires_at": 2**63 - 1}, {}, {}),
+    ({"sequence": 2**61}, {}, {}),
+    ({"fragment": 7, "fragments": -1}, {}, {}),
+    ({"flags": Flag.END}, {}, {}),
+    ({"type": "\x00\ud7ff" * 100}, {}, {}),
+    ({}, {"attempt": 2**31 - 1, "first_hop": -7}, {}),
+    ({}, {"hops_remaining": -5}, {}),
+    ({}, {"path": (("x" * 2_000, -1),) * 50}, {}),
+    ({}, {}, {"from_broker": ""}),
+    ({}, {}, {"to_broker": "", "locked": True}),
+    ({}, {}, {"to_service": "é" * 3_000}),
+    ({}, {}, {"contract": ""}),
+    ({}, {}, {"from_initiator": False}),
 ]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("in_header", "in_journey", "in_parties"), ODD_FRAMES)
-def test_well_formed_nonsense_stops_nobody(
-    system: System,
-    in_header: dict[str, object],
-    in_journey: dict[str, object],
-    in_parties: dict[str, object],
-) -> None:
-    frame = message_record(
-        uuid.uuid4(), parties(**in_parties), header(**in_header), journey(**in_journey), b"odd"
-    )
-    ack = ack_record(
-        uuid.uuid4(),
-        parties(**{"to_broker": "DatabaseA", "from_broker": "DatabaseB", **in_parties}),
-        Ack(2**62, 2**62, 2**31 - 1, -9, -1, True),
-        journey(**in_journey),
-    )
+def test_well_formed_nonsense_stops_nobody(system: System) -> None:
     topics = system.cluster.topics
-    for topic in (topics.out("ServerA"), topics.txq("ServerB"), topics.inbox("ServerB")):
-        inject(system, topic, [frame])
-    for topic in (topics.out("ServerA"), topics.txq("ServerA"), topics.ack("ServerA")):
-        inject(system, topic, [ack])
+    for in_header, in_journey, in_parties in ODD_FRAMES:
+        hop = journey(**in_journey)
+        frame = message_record(
+            uuid.uuid4(), parties(**in_parties), header(**in_header), hop, b"odd"
+        )
+        to = {"to_broker": "DatabaseA", "from_broker": "DatabaseB", **in_parties}
+        odd = Ack(2**62, 2**62, 2**31 - 1, -9, -1, True)
+        ack = ack_record(uuid.uuid4(), parties(**to), odd, hop)
+        for topic in (topics.out("ServerA"), topics.txq("ServerB"), topics.inbox("ServerB")):
+            inject(system, topic, [frame])
+        for topic in (topics.out("ServerA"), topics.txq("ServerA"), topics.ack("ServerA")):
+            inject(system, topic, [ack])
     flows(system)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("kind", "instance"), [("out", "ServerA"), ("txq", "ServerB")])
-def test_a_frame_that_grows_too_large_on_its_way_is_dropped_and_told(
-    system: System, kind: str, instance: str
-) -> None:
+def test_a_frame_that_grows_too_large_on_its_way_is_dropped_and_told(system: System) -> None:
     """Whoever produces with larger limits than ours fills a record to the brim: 11292."""
-    key, value, headers = message_record(
-        uuid.uuid4(), parties(), header(), journey(), bytes(1_010_000)
-    )
-    producer = system.cluster.producer(message_max_bytes=1_040_000)
-    topic = system.cluster.topics.name(kind, instance)
-    producer.produce(topic, key=key, value=value, headers=headers)  # type: ignore[arg-type]
-    assert producer.flush(30) == 0
+    topics, key = topics_of(system, "out", "txq"), dict[str, str]()
+    for topic in topics:
+        record = message_record(uuid.uuid4(), parties(), header(), journey(), bytes(1_010_000))
+        inject(system, topic, [record], message_max_bytes=1_040_000)
+        key[topic] = record[0].decode()
     flows(system)
-    conversation = key.decode()
-    [reported] = system.events(140, lambda e: e["conversation"] == conversation)
-    [offset] = [r["offset"] for r in system.snapshot(topic) if r["key"] == conversation]
-    assert (reported["error"], reported["instance"]) == (11292, instance)
-    assert (reported["topic"], reported["partition"], reported["offset"]) == (topic, 0, offset)
+    for topic, instance in topics.items():
+        reported = corrupted(system, topic, key[topic], event=140)
+        assert (reported["error"], reported["instance"]) == (11292, instance)
+        assert (reported["conversation"], reported["partition"]) == (key[topic], 0)
 
 
 @pytest.mark.long
 def test_a_frame_that_is_larger_than_any_fragment_is_refused_and_told(system: System) -> None:
-    key, value, headers = message_record(
-        uuid.uuid4(), parties(), header(), journey(), bytes(1_010_000)
-    )
-    producer = system.cluster.producer(message_max_bytes=1_040_000)
+    record = message_record(uuid.uuid4(), parties(), header(), journey(), bytes(1_010_000))
     topic = system.cluster.topics.inbox("ServerB")
-    producer.produce(topic, key=key, value=value, headers=headers)  # type: ignore[arg-type]
-    assert producer.flush(30) == 0
+    inject(system, topic, [record], message_max_bytes=1_040_000)
     flows(system)
-    [reported] = system.events(160, lambda e: e["conversation"] == key.decode())
+    [reported] = system.events(160, lambda e: e["conversation"] == record[0].decode())
     assert reported["error"] == Number.MESSAGE_TOO_LARGE
 
 
@@ -472,9 +433,8 @@ def test_a_message_from_another_time_is_delivered_now(system: System, enqueued_a
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_statements_without_sense_are_refused_and_stop_nobody(system: System) -> None:
+    changes: list[dict[str, Any]] = [
         {"lifetime": 2**62},
         {"lifetime": -(2**62)},
         {"from_service": None, "to_service": None},
@@ -483,24 +443,21 @@ def test_a_message_from_another_time_is_delivered_now(system: System, enqueued_a
         {"database": ""},
         {"database": "\x00/../"},
         {"contract": ""},
-    ],
-)
-def test_statements_without_sense_are_refused_and_stop_nobody(
-    system: System, changes: dict[str, object]
-) -> None:
-    command = Command(
-        uuid.uuid4(),
-        uuid.uuid4(),
-        CommandKind.BEGIN,
-        "DatabaseA",
-        from_service="InitiatorService",
-        to_service="TargetService",
-    )
-    begin = command._replace(**changes)  # type: ignore[arg-type]
-    send = begin._replace(command_id=uuid.uuid4(), kind=CommandKind.SEND, body=b"x")
-    end = begin._replace(command_id=uuid.uuid4(), kind=CommandKind.END, error_code=-(2**31))
-    topic = system.cluster.topics.cmd("ServerA")
-    inject(system, topic, [command_record(c) for c in (begin, send, end)])
+    ]
+    for change in changes:
+        command = Command(
+            uuid.uuid4(),
+            uuid.uuid4(),
+            CommandKind.BEGIN,
+            "DatabaseA",
+            from_service="InitiatorService",
+            to_service="TargetService",
+        )
+        begin = command._replace(**change)
+        send = begin._replace(command_id=uuid.uuid4(), kind=CommandKind.SEND, body=b"x")
+        end = begin._replace(command_id=uuid.uuid4(), kind=CommandKind.END, error_code=-(2**31))
+        topic = system.cluster.topics.cmd("ServerA")
+        inject(system, topic, [command_record(c) for c in (begin, send, end)])
     flows(system)
 
 

@@ -55,6 +55,20 @@ PATIENCE = 60.0
 REQUEST = b"GET /page HTTP/1.0\r\n\r\n"
 
 
+SHUT = """
+instances:
+  A:
+    databases:
+      DatabaseA:
+        broker_id: DatabaseA
+        services: {InitiatorService: {queue: InitiatorQueue}}
+        routes: [{name: Via, service_name: TargetService, address: 'tcp://Shut:4022'}]
+  Shut:
+    msdb: {routes: [{name: Far, service_name: TargetService, address: 'tcp://A:4022'}]}
+"""
+"""Forwarding is off at Shut, to which the route of A leads."""
+
+
 @contextmanager
 def served(two: Rig) -> Iterator[tuple[Process, int]]:
     """Run all workers of a rig, and serve what they say; yields when all are ready."""
@@ -193,6 +207,29 @@ def test_a_cluster_that_is_declared_wrongly_holds_up_only_what_is_for_it(
                 code, text = get(port, path)
                 assert (code, said in text) == (503, True)
             workers.stop()
+
+
+def test_a_copy_that_may_not_be_forwarded_is_counted_as_discarded(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """9792 at the gateway: its sender has no status, so only the gateway's count shows it."""
+    (tmp_path / "topology.yaml").write_text(SHUT, encoding="utf-8")
+    with rig(kafka, unique, load(tmp_path, 0.0)) as made:
+        deploy(made.cluster, made.topology)
+        process = Process(made.cluster, Plan(ROLES, ("A", "Shut")), timeout=DEADLINE)
+        with serving(process, "0", PATIENCE) as port:
+            workers = WorkerThread(process)
+            with made.client() as client:
+                dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
+                client.send(dialog, b"waits", wait=True)
+            [dropped] = made.events(1, instance="Shut")
+            found = dropped["event"], dropped["error"], dropped["conversation"]
+            assert found == (140, 9792, str(dialog.id))
+            counts = metrics(port)
+            workers.stop()
+    assert counts["hopline_forwarded_messages_discarded_total", "9792", "Shut", "forwarder"] >= 1
+    delayed = [key for key in counts if key[0] == "hopline_trace_events_total" and "141" in key]
+    assert delayed == []
 
 
 def test_a_kafka_that_does_not_answer_is_no_health() -> None:

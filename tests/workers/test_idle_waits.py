@@ -159,7 +159,7 @@ def have_a_backlog(one: Partition) -> None:
 
 
 def park_a_dialog(one: Partition) -> None:
-    one.parked[KEY] = NOW + 60_000
+    one.postponed[KEY] = NOW + 60_000
 
 
 def look_for_trim_points(one: Partition) -> None:

@@ -31,7 +31,7 @@ from tests.node.harness import START
 from tests.node.places import pair as net_pair
 from tests.node.test_accept_message import arriving
 from tests.running import DEADLINE
-from tests.workers.rig import Hook, Rig, Running, pair, rig
+from tests.workers.rig import Hook, Killed, Rig, Running, pair, rig
 
 DIALOGS, EACH, FAR = 20, 200, 1_000
 SOON = 4_000_000_000_000
@@ -130,10 +130,6 @@ def test_a_new_dialog_overtakes_a_backlog_once_and_in_order(two: Rig) -> None:
     write(two, REST)
     assert numbers(delivered(two, COUNT + 1)) == ALL
     assert duplicates(two) == 0
-
-
-class Killed(BaseException):
-    """The end of a worker in the midst of its work."""
 
 
 @pytest.mark.usefixtures("ahead")

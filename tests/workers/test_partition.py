@@ -16,6 +16,7 @@ from streams.protocol import Dialog, State
 from streams.resources import topologies_dir
 from streams.topology import load
 from streams.wire import Topics
+from streams.wire.records import key_of
 from streams.wire.state import Positions
 from streams.wire.state_keys import RequestKey
 from streams.workers.endpoint import apply_work, commit_work
@@ -204,6 +205,9 @@ class Stored:
     def __len__(self) -> int:
         return 10
 
+    def key(self) -> bytes:
+        return key_of(ID)
+
     def headers(self) -> list[tuple[str, bytes]]:
         return [("filler", bytes(MOVED_BYTES // 4))]
 
@@ -219,7 +223,7 @@ class Log:
 def test_headers_count_in_what_is_moved_in_one_transaction() -> None:
     """A statement is moved as it is stored; its headers may inflate to any size."""
     bodies = Bodies(cast(Any, Log()), cast(Any, Log()))
-    moved = bodies.to_move(Moves((), (3, 4, 5, 6), (7, 8)))
+    moved = bodies.to_move(Moves((), dict.fromkeys((3, 4, 5, 6), ID), {7: ID, 8: ID}))
     assert cast(Any, moved) == [Stored(3), Stored(4), Stored(5), Stored(6)]
 
 

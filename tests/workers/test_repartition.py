@@ -27,6 +27,7 @@ from streams.kafka import (
     specs_of,
     topic_id,
 )
+from streams.kafka import cluster as kafka_cluster
 from streams.live.admin import rekey
 from streams.live.admin.rekey import Rekey, State, joint
 from streams.live.admin.repartition import Repartitioned, repartition, together
@@ -41,16 +42,12 @@ from streams.wire.specs import spec
 from tests.forgetting import forget
 from tests.running import DEADLINE, eventually
 from tests.workers.raw_produce import produce_raw
-from tests.workers.rig import Hook, HookedCluster, Rig, configure, pair, pause, rig
+from tests.workers.rig import Hook, HookedCluster, Killed, Rig, configure, pair, pause, rig
 from tests.workers.test_partitions import begin_in
 
 COUNT, DIALOGS, EACH = 3, 12, 4
 IN_1900 = -2_200_000_000_000  # milliseconds
 ABOUT = ("A", "DatabaseA", "InitiatorService", "TargetService")
-
-
-class KilledError(BaseException):
-    """The command is killed here."""
 
 
 @pytest.fixture
@@ -194,13 +191,13 @@ def test_what_waits_for_a_queue_that_is_off_moves_too(one: Rig) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("lived", [0, 1, 2, 3])
-@pytest.mark.parametrize("commits", [False, True], ids=["before its end", "after its end"])
+@pytest.mark.parametrize(("lived", "commits"), [(0, False), (1, False), (3, False), (3, True)])
 def test_killed_in_any_transaction_it_goes_on_when_it_is_run_again(
     one: Rig, monkeypatch: pytest.MonkeyPatch, lived: int, commits: bool
 ) -> None:
     """Bodies are copied, then dialogs moved, then what is known shared: each in several."""
     monkeypatch.setattr("streams.live.admin.rekey.AT_ONCE", 4)
+    monkeypatch.setattr("streams.kafka.cluster.TRANSACTION_TIMEOUT_MS", 5_000)
     one.endpoint("A")
     dialogs = converse(one)
     drained(one, "A")
@@ -212,9 +209,9 @@ def test_killed_in_any_transaction_it_goes_on_when_it_is_run_again(
             return method(*args)
         if commits:
             method(*args)
-        raise KilledError
+        raise Killed
 
-    with pytest.raises(KilledError):
+    with pytest.raises(Killed):
         give(one, "A", commit_transaction=commit)
     with pytest.raises(SurroundingsError, match="partitions are 3 and must be 1"):
         demand(one.cluster, specs_of(one.topology, one.topics))  # workers refuse to start
@@ -266,7 +263,7 @@ def end_in_transaction(bootstrap: str, prefix: str, lived: int) -> None:
     def commit(method: Hook, *args: Any) -> Any:
         return method(*args) if next(left, None) is not None else os.kill(os.getpid(), SIGKILL)
 
-    rekey.AT_ONCE = 4
+    rekey.AT_ONCE, kafka_cluster.TRANSACTION_TIMEOUT_MS = 4, 5_000
     cluster = HookedCluster(bootstrap, Topics(prefix), hooks={"commit_transaction": commit})
     repartition(cluster, "A", COUNT, lambda _: None)
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from streams.kafka import FENCED, KafkaException
+from streams.kafka import FENCED, KafkaException, Message
+from streams.node import LEFT, KafkaClock
 from streams.protocol import Limits, Source
+from streams.wire import encode_presence
 from streams.wire.specs import safe_absence
 from streams.wire.state_keys import SeenKey, StateKey
 from streams.workers import Control, FencedError
+from streams.workers.control.heartbeats import Heartbeats
 from streams.workers.endpoint import restore
 from streams.workers.endpoint.standby import SILENCE, Standby, own_name
+from streams.workers.slot import Slot
 from tests.running import DEADLINE
 from tests.workers import test_late as late
 from tests.workers.compaction import shorten, wait_until_compacted
@@ -96,8 +102,85 @@ def test_what_a_predecessor_has_open_ends_when_its_slot_is_taken(
     assert second.failure is None
 
 
-def test_who_leaves_in_order_is_followed_at_once(two: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has said so: no silence is waited for."""
+class Observed:
+    """What a standby of A/endpoint/0 reads, at any speed; all heartbeats are a second apart."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+        self.slot = Slot("A", "endpoint", "0")
+        self.own = own_name("A", "0")
+        self.heartbeats = Heartbeats(self.own, "standby", KafkaClock())
+        self.standby = Standby(cast(Control, self.heartbeats), self.slot)
+        assert not self.is_free
+
+    def beat(self, name: str, replica: str, count: int, at: float) -> None:
+        """Read a heartbeat ``at`` seconds after the first, and the end of the topic."""
+        self.now, key = 100.0 + at, name.encode()
+        appended = 1_790_000_000_000 + int(1_000 * at)
+        value = encode_presence(name, replica, count, appended)
+        message = Message(key=key, value=value, timestamp=(2, appended))
+        self.heartbeats.read(message, self.now)
+        self.heartbeats.time(message, self.now)
+        self.heartbeats.end_read(self.now)
+
+    @property
+    def is_free(self) -> bool:
+        """Return whether the standby would take the slot."""
+        return self.standby._is_free()
+
+
+@pytest.mark.parametrize("replica", ["works", "forged"])
+@pytest.mark.parametrize("offset", [0.001, 0.1, 0.5, 0.9, 0.999])
+def test_a_forged_farewell_does_not_end_one_that_works(
+    monkeypatch: pytest.MonkeyPatch, replica: str, offset: float
+) -> None:
+    """However often it comes, and wherever between the heartbeats of both."""
+    seen = Observed(monkeypatch)
+    for second in range(1, 8):
+        seen.beat(seen.slot.heartbeat_name, "works", second, second)
+        for at, name, sender, count in sorted(
+            [
+                (second + offset, seen.own, "standby", second),
+                (second + 0.0005, seen.slot.heartbeat_name, replica, LEFT),
+                (second + 0.9995, seen.slot.heartbeat_name, replica, LEFT),
+            ]
+        ):
+            seen.beat(name, sender, count, at)
+            assert not seen.is_free
+
+
+def test_who_leaves_is_followed_after_at_most_two_and_a_half_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = Observed(monkeypatch)
+    seen.beat(seen.own, "standby", 1, 0.0)
+    seen.beat(seen.slot.heartbeat_name, "works", 1, 0.9)
+    seen.beat(seen.slot.heartbeat_name, "works", LEFT, 0.9)
+    for second, is_free in ((1, False), (2, False), (3, True)):
+        seen.beat(seen.own, "standby", second + 1, second)
+        assert seen.is_free is is_free
+
+
+def test_the_farewell_of_a_former_owner_is_none_while_the_topic_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A standby was suspended: somebody else has taken the slot, of which it reads only now."""
+    seen = Observed(monkeypatch)
+    seen.beat(seen.own, "standby", 1, 0.0)
+    seen.beat(seen.slot.heartbeat_name, "former", 1, 0.5)
+    seen.beat(seen.slot.heartbeat_name, "former", LEFT, 0.6)
+    seen.beat("B", "b", 1, 3.0)
+    assert not seen.is_free
+    seen.beat(seen.slot.heartbeat_name, "works", 1, 3.5)
+    seen.beat(seen.own, "standby", 2, 20.0)
+    assert not seen.is_free
+
+
+def test_who_leaves_in_order_is_followed_without_the_silence_of_the_dead(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has said so, and then sends nothing else."""
     monkeypatch.setattr("streams.workers.endpoint.standby.SILENCE", 1e9)
     first = two.endpoint(slot="0")  # without --standby: nothing would be free otherwise
     eventually(lambda: first.worker.assigned or pause(), "partitions")

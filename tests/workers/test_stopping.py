@@ -171,7 +171,7 @@ def test_a_consumer_that_hangs_ends_its_process_with_the_first_failure(
         Plan((hang.role,), ("A",), slot="1"),
         timeout=DEADLINE,
         leave_within=leave_within,
-        hung_after=10.0,
+        hung_after=4.0,
     )
     with serving(process, "0", 5.0) as port:
         workers = WorkerThread(process)
@@ -203,7 +203,7 @@ def test_a_helper_thread_that_hangs_ends_its_process(
         monkeypatch.setattr(trimming, "every", lambda _: 0.01)
         monkeypatch.setattr(trimming.Trimming, "once", lambda _: begun.is_set() and never.wait())
     process = Process(
-        two.cluster, Plan(("forwarder",), ("A",), keep=1.0), timeout=DEADLINE, hung_after=10.0
+        two.cluster, Plan(("forwarder",), ("A",), keep=1.0), timeout=DEADLINE, hung_after=4.0
     )
     workers = WorkerThread(process)
     try:
@@ -218,7 +218,7 @@ def test_a_helper_thread_that_hangs_ends_its_process(
     finally:
         process.stop()
         never.set()
-    assert str(workers.failure).startswith(f"{helper} has made no progress for 10 s.")
+    assert str(workers.failure).startswith(f"{helper} has made no progress for 4 s.")
     assert process.left_behind == (helper,)
 
 

@@ -17,7 +17,7 @@ from tests.running import DEADLINE
 from tests.workers.rig import QUICK, TO_B, Rig, pair
 from tests.workers.test_standby import Hurried
 
-PARKED = EventKind.MESSAGE_UNDELIVERABLE
+POSTPONED = EventKind.MESSAGE_UNDELIVERABLE
 DIALOGS = 5
 
 
@@ -74,19 +74,19 @@ def test_a_timer_that_cannot_be_applied_waits_alone(
     worker = two.endpoint(limits=QUICK)
     retried(two, others, 3)
     reported = [decode_event(m.value()) for m in two.records(two.topics.event)]
-    [parked] = [e for e in reported if e["event"] == PARKED]
-    assert (parked["conversation"], parked["database"]) == (str(broken.id), "DatabaseA")
-    assert (parked["from_initiator"], parked["error"]) == (True, Number.CORRUPTED_HEADER)
-    assert parked["detail"].startswith("its timer is postponed because it failed twice")
+    [postponed] = [e for e in reported if e["event"] == POSTPONED]
+    assert (postponed["conversation"], postponed["database"]) == (str(broken.id), "DatabaseA")
+    assert (postponed["from_initiator"], postponed["error"]) == (True, Number.CORRUPTED_HEADER)
+    assert postponed["detail"].startswith("its timer is postponed because it failed twice")
     assert worker.failure is None
 
 
-def test_a_parked_timer_is_tried_again_when_its_dialog_is_touched_or_the_catalog_changes(
+def test_a_postponed_timer_is_tried_again_when_its_dialog_is_touched_or_the_catalog_changes(
     two: Rig, tmp_path: Path
 ) -> None:
     broken, *_ = one_broken(two, lose_body)
     two.endpoint(limits=QUICK)
-    about = {"event": PARKED, "conversation": str(broken.id)}
+    about = {"event": POSTPONED, "conversation": str(broken.id)}
     two.events(1, **about)
     with two.client() as client:
         client.send(broken, b"next", wait=True)
@@ -96,13 +96,13 @@ def test_a_parked_timer_is_tried_again_when_its_dialog_is_touched_or_the_catalog
 
 
 @pytest.mark.long
-def test_a_parked_timer_does_not_let_a_dialog_live_for_ever(two: Rig) -> None:
+def test_a_postponed_timer_does_not_let_a_dialog_live_for_ever(two: Rig) -> None:
     lifetime = 600
     broken, *_ = one_broken(two, lose_body, lifetime=lifetime)
     control = two.controls["hurried",] = Hurried(two.cluster, ("A",), timeout=DEADLINE)
     control.start()
     two.endpoint(limits=QUICK, control=control)
-    two.events(1, event=PARKED, conversation=str(broken.id))
+    two.events(1, event=POSTPONED, conversation=str(broken.id))
     control.ahead = lifetime * 1_000
     [over] = two.events(1, error=Number.LIFETIME_EXCEEDED, conversation=str(broken.id))
     assert over["event"] == EventKind.CONVERSATION

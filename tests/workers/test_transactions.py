@@ -18,7 +18,6 @@ from streams.kafka.lag import read_ends, read_highs
 from streams.protocol import Cause, Command, CommandKind, Limits, Source
 from streams.wire import decode_journey, decode_result
 from streams.wire.records import HOP, command_record, header_of
-from streams.workers import slot
 from streams.workers.endpoint.allowance import Allowance
 from tests.workers.rig import Gate, Rig, eventually, limit_size, pair, pause, rig
 
@@ -121,7 +120,6 @@ def test_a_transaction_that_kafka_has_timed_out_halves_the_next(
 ) -> None:
     """Kafka fences its producer, so the worker restarts its loop; its partitions keep the limit."""
     monkeypatch.setattr("streams.kafka.cluster.TRANSACTION_TIMEOUT_MS", 5_000)
-    monkeypatch.setattr(slot, "_ONCE_IN", 0.0)
     with (
         Broker(tmp_path / "kafka", beside=TIMES_OUT_SOON) as broker,
         rig(broker.bootstrap, unique, pair(tmp_path)) as two,

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from streams.client import Conversation, Receiver
-from streams.kafka import KafkaError, KafkaException, headers_of, read_all, trim, watermarks
+from streams.kafka import headers_of, read_all, trim, watermarks
 from streams.node.endpoint.moving import TOO_MUCH
 from streams.protocol import Limits
 from streams.report import read_facts
 from streams.topology import load
 from streams.wire.records import MESSAGE, ORIGIN, OUTSIDE, header_of, is_moved, read_queued
 from streams.workers.process.trimming import Trimming, every
-from tests.workers.rig import PAIR, QUICK, TO_B, Gate, Rig, Running, eventually, pause, rig
+from tests.workers.rig import PAIR, QUICK, TO_B, Gate, Killed, Rig, Running, eventually, pause, rig
 
 PATIENT = Limits(retries=(60_000,))
 QUEUES = "queues: {{TargetQueue: {{group: readers}}}}\n        services: {{TargetService"
@@ -222,7 +222,7 @@ def test_what_is_not_committed_lets_nothing_go(two: Rig) -> None:
 
     def commit(method: Any, *args: Any) -> Any:
         gate.hold()
-        raise KafkaException(KafkaError(KafkaError._FENCED, "for a test", True))
+        raise Killed
 
     first = two.endpoint("A", limits=PATIENT, trims_every=0.01)
     begin(two, b"one")
@@ -239,7 +239,7 @@ def test_what_is_not_committed_lets_nothing_go(two: Rig) -> None:
     goes_to(two, trimming, two.topics.cmd("A"), 1)
     assert begins(two, two.topics.ack("A")) == 0
     gate.open()
-    assert first.ended() is not None
+    assert isinstance(first.ended(), Killed)
     two.running.remove(first)
     trimming.once()
     assert begins(two, two.topics.cmd("A")) == 1

@@ -13,8 +13,8 @@ import logging
 from streams.kafka import (
     GATHERED,
     OFFSET_BEGINNING,
+    CheckedConsumer,
     Cluster,
-    Consumer,
     Message,
     ReadStatistics,
     TopicPartition,
@@ -95,7 +95,7 @@ class ControlConsumer:
         """Close the client."""
         self.client.close()
 
-    def _made(self) -> Consumer:
+    def _made(self) -> CheckedConsumer:
         return self._cluster.consumer(
             f"{self._topics.prefix}control",
             auto_offset_reset="earliest",

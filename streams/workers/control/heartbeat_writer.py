@@ -9,7 +9,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, KafkaError, KafkaException, Message, Producer
+from streams.kafka import (
+    UNCOMPRESSED,
+    WITHOUT_ID,
+    Cluster,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+)
 from streams.node import CatalogView, KafkaClock, claims_of
 from streams.protocol import Claim
 from streams.wire import encode_presence
@@ -41,7 +49,8 @@ class HeartbeatWriter:
             batch_size=_BATCH,
             message_timeout_ms=3000,
             delivery_report_only_error=False,
-            compression_type="none",  # compression would cost readers more CPU than it saves
+            **UNCOMPRESSED,
+            **WITHOUT_ID,  # readers ignore a heartbeat that is written twice
         )
 
     def write(

@@ -18,7 +18,7 @@ from streams.workers.endpoint.inputs import (
     Input,
     Intake,
     RejectReason,
-    report_parked,
+    report_postponed,
 )
 from streams.workers.endpoint.look_ahead import Early
 from streams.workers.endpoint.partition import Partition, Work
@@ -32,9 +32,9 @@ class Applied:
     """Work that was applied to a transaction's overlay and is to be committed.
 
     ``positions`` are the partition's next offsets. ``left`` contains the records for which the
-    transaction had no room, and ``parked`` the dialogs that wait after the transaction. ``early``
-    are the records that were applied before their place in the log; ``ahead_left`` are those for
-    which it had no room.
+    transaction had no room, and ``postponed`` the dialogs that wait after the transaction.
+    ``early`` are the records that were applied before their place in the log; ``ahead_left`` are
+    those for which it had no room.
     """
 
     owned: Partition
@@ -42,7 +42,7 @@ class Applied:
     tx: Transaction
     positions: dict[str, int]
     left: Sequence[Message] = ()
-    parked: Sequence[DialogKey] = ()
+    postponed: Sequence[DialogKey] = ()
     early: Early = field(default_factory=Early)
     ahead_left: Sequence[Message] = ()
 
@@ -94,21 +94,21 @@ class WorkApplier:
         positions = dict(owned.positions)
         left: Sequence[Message] = ()
         ahead_left: Sequence[Message] = ()
-        parked: Sequence[DialogKey] = ()
+        postponed: Sequence[DialogKey] = ()
         early = Early()
         try:
             if rejection is None:
                 ahead_left = self._apply_ahead(owned, tx, work, early, read_at)
                 left = self._apply_records(owned, tx, work, positions, early, read_at)
             else:
-                parked = (*work.due, *work.probes, *work.room)
+                postponed = (*work.due, *work.probes, *work.room)
                 tx.probed = work.probes
-                self._refuse(tx, work, parked, positions, rejection)
+                self._refuse(tx, work, postponed, positions, rejection)
             tx.close()
         except BaseException:
             self.abandon([Applied(owned, work, tx, positions)])
             raise
-        return Applied(owned, work, tx, positions, left, parked, early, ahead_left)
+        return Applied(owned, work, tx, positions, left, postponed, early, ahead_left)
 
     def abandon(self, applied: Iterable[Applied]) -> None:
         """Drop the overlays of uncommitted work."""
@@ -187,15 +187,15 @@ class WorkApplier:
         self,
         tx: Transaction,
         work: Work,
-        parked: Iterable[DialogKey],
+        postponed: Iterable[DialogKey],
         positions: dict[str, int],
         rejection: RejectReason,
     ) -> None:
         for message in _unread(work.messages, positions):
             self._intake.refuse(tx, message, rejection)
             positions[message.topic() or ""] = (message.offset() or 0) + 1
-        for key in parked:
-            report_parked(tx, key, rejection)
+        for key in postponed:
+            report_postponed(tx, key, rejection)
 
 
 def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from streams.kafka import Cluster, Fetcher, Headers, Message, headers_of, size_of
 from streams.node import Moves
 from streams.protocol import Command
 from streams.protocol import Message as Frame
-from streams.wire.records import read_command, read_message
+from streams.wire import MalformedError
+from streams.wire.records import key_of, read_command, read_message
 from streams.workers.endpoint.allowance import BYTES, READ_BYTES
 from streams.workers.pulse import beat
+
+T = TypeVar("T", Command, Frame)
 
 MOVED_BYTES = 8 << 20
 """Limit in bytes of bodies and headers moved in one transaction; the last body may exceed it."""
@@ -41,41 +46,44 @@ class Bodies:
             Fetcher(cluster, inbox, number, cache_bytes // 2),
         )
 
-    def commands(self, positions: Collection[int]) -> dict[int, Command]:
-        """Return the commands at these offsets of ``cmd``."""
-        return {p: command_of(m, headers_of(m)) for p, m in self._together(self.cmd, positions)}
+    def commands(self, wanted: Mapping[int, uuid.UUID]) -> dict[int, Command]:
+        """Return the commands at these offsets of ``cmd``, of these conversations."""
+        return dict(self._together(self.cmd, wanted, command_of))
 
-    def messages(self, positions: Collection[int]) -> dict[int, Frame]:
-        """Return the message frames at these offsets of ``in``."""
-        return {p: frame_of(m, headers_of(m)) for p, m in self._together(self.inbox, positions)}
+    def messages(self, wanted: Mapping[int, uuid.UUID]) -> dict[int, Frame]:
+        """Return the message frames at these offsets of ``in``, of these conversations."""
+        return dict(self._together(self.inbox, wanted, frame_of))
 
     def _together(
-        self, fetcher: Fetcher, positions: Collection[int]
-    ) -> Iterator[tuple[int, Message]]:
-        """Yield records in offset order, in one forward pass over the log."""
+        self,
+        fetcher: Fetcher,
+        wanted: Mapping[int, uuid.UUID],
+        decode: Callable[[Message, Headers], T],
+    ) -> Iterator[tuple[int, T]]:
+        """Yield bodies in offset order, in one forward pass over the log."""
         most, reach = fetcher.bytes_returned + BYTES, fetcher.bytes_read + READ_BYTES
-        left = len(positions)
-        for position in sorted(positions):
+        left = len(wanted)
+        for position in sorted(wanted):
             beat()
-            record = fetcher.fetch(position)
+            body = _fetch(fetcher, position, wanted[position], decode)
             left -= 1
             is_too_much = fetcher.bytes_returned > most or fetcher.bytes_read > reach
             if is_too_much and left and not self.unbounded:
-                raise TooMuchError(f"{len(positions)} bodies")
-            yield position, record
+                raise TooMuchError(f"{len(wanted)} bodies")
+            yield position, body
 
     def to_move(self, moves: Moves) -> list[Message]:
         """Return the records of bodies to move, of ``cmd`` and ``in``.
 
         If the bodies are large, only the first few are returned; the others are moved next time.
         """
-        found, size = [], 0
-        wanted = [(self.cmd, p) for p in moves.commands]
-        for fetcher, position in wanted + [(self.inbox, p) for p in moves.frames]:
-            found.append(fetcher.fetch(position))
-            size += size_of(found[-1])
-            if size > MOVED_BYTES:
-                break
+        found, size = list[Message](), 0
+        for fetcher, wanted in ((self.cmd, moves.commands), (self.inbox, moves.frames)):
+            for position, conversation in wanted.items():
+                if size > MOVED_BYTES:
+                    return found
+                found.append(fetch_record(fetcher, position, conversation))
+                size += size_of(found[-1])
         return found
 
     def rest(self) -> None:
@@ -87,6 +95,37 @@ class Bodies:
         """Close the fetchers."""
         self.cmd.close()
         self.inbox.close()
+
+
+def fetch_record(fetcher: Fetcher, position: int, conversation: uuid.UUID) -> Message:
+    """Return the record at an offset; fetch it directly if it has another conversation's key.
+
+    A hostile record may state the offset of another one (decision 46). A SEND on several
+    conversations has the key of only one of them, so it may be fetched twice.
+    """
+    record = fetcher.fetch(position)
+    is_right = record.key() == key_of(conversation)
+    return record if is_right else fetcher.fetch(position, directly=True)
+
+
+def _fetch(
+    fetcher: Fetcher,
+    position: int,
+    conversation: uuid.UUID,
+    decode: Callable[[Message, Headers], T],
+) -> T:
+    """Return the body at an offset; fetch it directly if it is not one of the conversation."""
+    record = fetcher.fetch(position)
+    try:
+        body = decode(record, headers_of(record))
+        if body.conversation == conversation:
+            return body
+        if isinstance(body, Command) and conversation in body.also:
+            return body
+    except MalformedError:
+        pass  # it may be a record that states the offset of the body
+    record = fetcher.fetch(position, directly=True)
+    return decode(record, headers_of(record))
 
 
 def command_of(message: Message, headers: Headers) -> Command:

@@ -203,7 +203,7 @@ class WorkCommitter:
             return False
         seconds = time.monotonic() - began
         for one in applied:
-            one.owned.merge(one.tx, ends[one.owned.number], one.positions, parked=one.parked)
+            one.owned.merge(one.tx, ends[one.owned.number], one.positions, postponed=one.postponed)
             one.owned.put_back(one.left)
             one.owned.look_ahead.put_back(one.ahead_left)
             one.owned.look_ahead.merge(one.early)

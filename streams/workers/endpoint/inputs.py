@@ -164,7 +164,7 @@ def _place(message: Message) -> str:
     return f"{message.topic()}/{message.partition()}@{message.offset()}"
 
 
-def report_parked(tx: Transaction, key: DialogKey, rejection: RejectReason) -> None:
+def report_postponed(tx: Transaction, key: DialogKey, rejection: RejectReason) -> None:
     """Report that a dialog's timer cannot be applied (event 160)."""
     database, conversation, is_initiator = key
     tx.emit_event(

@@ -88,6 +88,8 @@ class EndpointLoop:
             # With a longer wait, the client polls less often but still returns records immediately.
             fetch_wait_max_ms=500,
             stats=self._health.report,
+            # Nothing repeats a skipped statement. Frames and acknowledgements are repeated.
+            exact={inputs.cmd},
             **PROMPT,
             **slot.member(ownership.home, control.catalog),
         )

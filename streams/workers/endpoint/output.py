@@ -6,12 +6,13 @@ records that were just produced may break the client, librdkafka issue 4849.)
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from streams.kafka import Headers, KafkaError, Message, Producer, headers_of
+from streams.kafka import Headers, KafkaError, KafkaException, Message, Producer, headers_of
 from streams.node import OutFrame, Transaction
 from streams.times import AGE, plausible
 from streams.wire import Topics, encode_event, encode_result
@@ -35,9 +36,14 @@ from streams.wire.state_keys import POSITIONS_KEY, RequestKey, SeenKey, chunk_ke
 from streams.workers.endpoint.rounds import Rounds
 from streams.workers.room import Room
 
+log = logging.getLogger("hopline.endpoint")
+
 Report = Callable[[KafkaError | None, Message], None]
 _FLUSH = 15.0
 """Seconds to wait until Kafka has confirmed the records of a transaction."""
+
+_REPORT = 1.0
+"""Seconds to wait until Kafka confirms events outside a transaction; the client retries later."""
 
 
 class Output:
@@ -45,14 +51,21 @@ class Output:
 
     ``stop`` ends the wait for space in the client's queue with SurroundingsError. Only the last
     copy has a delivery report; other reports are unnecessary, because a transaction with an
-    undelivered record cannot be committed.
+    undelivered record cannot be committed. If there is a ``reporter``, this producer writes the
+    events, after the commit.
     """
 
     def __init__(
-        self, topics: Topics, instance: str, producer: Producer, stop: threading.Event
+        self,
+        topics: Topics,
+        instance: str,
+        producer: Producer,
+        stop: threading.Event,
+        reporter: Producer | None = None,
     ) -> None:
         self._topics = topics
         self._instance = instance
+        self._stop = stop
         self._producer = producer
         self._room = Room(producer, instance, stop)
         self._out = topics.out(instance)
@@ -61,11 +74,15 @@ class Output:
         self._dialog = topics.dialog(instance)
         self._out_ends: dict[int, int] = {}
         self._records = Rounds()
+        self._reporter = reporter
+        self._events: list[tuple[bytes | None, bytes]] = []
 
     def begin(self) -> None:
-        """Drop the previous transaction's records and last copies."""
+        """Drop the previous transaction's records and events, and the offsets of its last
+        copies."""
         self._out_ends.clear()
         self._records.clear()
+        self._events.clear()
 
     def out_end(self, partition: int) -> int:
         """Return the offset in ``out`` of a partition's last copy, after the flush."""
@@ -86,6 +103,19 @@ class Output:
                     self._room.produce(*record)
             records.clear()  # the client owns the bodies now
             self._producer.flush(max(0, end - time.monotonic()))
+
+    def report(self) -> None:
+        """Write the events of a committed transaction that were not written within it."""
+        if self._reporter is None or not self._events:
+            return
+        room = Room(self._reporter, self._instance, self._stop)
+        try:
+            for key, value in self._events:
+                room.produce(self._topics.event, key=key, value=value)
+        except KafkaException as error:  # not raised, because the transaction is committed
+            log.warning("%s: events were not written: %s", self._instance, error.args[0].str())
+        self._events.clear()
+        self._reporter.flush(_REPORT)
 
     def move(self, tx: Transaction, bodies: Sequence[Message]) -> None:
         """Copy bodies to the ends of their topics, and record their new offsets."""
@@ -128,7 +158,10 @@ class Output:
         for event in tx.events:
             conversation = event.get("conversation")
             about = conversation.encode() if conversation else None
-            self._write(self._topics.event, about, encode_event(event))
+            if self._reporter is None:
+                self._write(self._topics.event, about, encode_event(event))
+            else:
+                self._events.append((about, encode_event(event)))
         for command in tx.notices.said:  # the database's own, to be read like any other
             key, value, headers = command_record(command)
             self._write(self._cmd, key, value, headers, partition)

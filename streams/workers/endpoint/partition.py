@@ -99,11 +99,11 @@ class Partition:
     records, and an open transaction. The position does not advance past these, so a topic that was
     read to its end (``ends``) counts as applied.
 
-    ``parked`` contains dialogs whose timer cannot be applied. The timer would fail again at once,
-    so the dialog waits until a record changes the dialog, the catalog changes, or the dialog's
-    lifetime expires (at the given epoch milliseconds; ``None`` if it has expired).
+    ``postponed`` contains dialogs whose timer cannot be applied. The timer would fail again at
+    once, so the dialog waits until a record changes the dialog, the catalog changes, or the
+    dialog's lifetime expires (at the given epoch milliseconds; ``None`` if it has expired).
 
-    ``held`` is a statement that cannot be decoded yet; meanwhile, ``in`` and ``ack`` continue.
+    ``held_back`` is a statement that cannot be decoded yet; meanwhile, ``in`` and ``ack`` continue.
     ``trim_point`` is the trim point of the inputs at the last check. ``mark`` is an end of ``in``
     with its time; closed keys are removed up to the last mark that was reached. ``reached``
     contains the end of each topic at the time when the whole topic was applied, including markers.
@@ -121,7 +121,7 @@ class Partition:
     ends: dict[str, int] = field(default_factory=dict)
     reached: dict[str, int] = field(default_factory=dict)
     mark: tuple[int, int] = (0, 0)
-    parked: dict[DialogKey, int | None] = field(default_factory=dict)
+    postponed: dict[DialogKey, int | None] = field(default_factory=dict)
     held_back: HeldBack | None = None
     trim_point: TrimPoint | None = None
     look_at: float = 0.0
@@ -191,7 +191,7 @@ class Partition:
         endpoint = self.endpoint
         if self.held_back is not None or self.wants_probes or not self.caught_up:
             return POLL
-        if endpoint.flows.waits or endpoint.retention.goes_on or self.parked:
+        if endpoint.flows.waits or endpoint.retention.goes_on or self.postponed:
             return POLL
         due = endpoint.next_due
         return IDLE_POLL if due is None else min(IDLE_POLL, max(POLL, (due - now) / 1000))
@@ -228,10 +228,10 @@ class Partition:
         """Return the due dialogs; :meth:`arm` gives them back."""
         if not self.caught_up:
             return []
-        due = [key for key in self.endpoint.take_due(now, most) if key not in self.parked]
-        over = [key for key, until in self.parked.items() if until is not None and until <= now]
+        due = [key for key in self.endpoint.take_due(now, most) if key not in self.postponed]
+        over = [key for key, until in self.postponed.items() if until is not None and until <= now]
         for key in over:
-            del self.parked[key]
+            del self.postponed[key]
         return due + over
 
     def close(self) -> None:
@@ -245,26 +245,26 @@ class Partition:
             self.endpoint.arm(key)
 
     def switch(self, catalog: CatalogView) -> None:
-        """Switch to a new version of the catalog, and retry the parked timers."""
+        """Switch to a new version of the catalog, and retry the postponed timers."""
         self.endpoint.switch(catalog)
-        self.arm(self.parked)
-        self.parked.clear()
+        self.arm(self.postponed)
+        self.postponed.clear()
 
     def merge(
         self,
         tx: Transaction,
         out_end: int,
         positions: dict[str, int],
-        parked: Iterable[DialogKey] = (),
+        postponed: Iterable[DialogKey] = (),
     ) -> None:
-        """Merge a committed transaction, and the dialogs that it parked."""
+        """Merge a committed transaction, and the dialogs that it postponed."""
         self.endpoint.merge(tx, out_end)
         self.positions = positions
         for key in tx.machines:
-            self.parked.pop(key, None)
-        for key in parked:
+            self.postponed.pop(key, None)
+        for key in postponed:
             dialog, kept = self.endpoint.dialogs.get(key), self.endpoint.dialogs.kept(key)
             if dialog is not None and kept is not None:
                 self.endpoint.flows.forget(kept, dialog)
             ends = dialog.expires_at if dialog is not None else 0
-            self.parked[key] = ends if ends > tx.now else None
+            self.postponed[key] = ends if ends > tx.now else None

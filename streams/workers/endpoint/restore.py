@@ -180,6 +180,7 @@ class Replay:
     def _apply(self) -> None:
         beat()
         for key, value in self._gathered.items():
+            beat()  # ids whose hashes an application has made equal take milliseconds each
             try:
                 try:
                     self._take(key, value)
@@ -262,7 +263,7 @@ def lost_bodies(
     """
     endpoint.retention.begin(TrimPoint(*positions))
     while (needed := endpoint.trim_point()) is None:
-        pass
+        beat()  # millions of dialogs may wait
     for which, topic in enumerate((inputs.cmd, inputs.inbox)):
         low, _ = watermarks(aside, topic, partition)
         count, first = endpoint.retention.below(which, low, 1)

@@ -1,10 +1,11 @@
 """A warm standby, which follows the state of an active worker and takes over if the worker fails.
 
 Two processes share a slot. The standby reads the state of all partitions continuously until no
-heartbeats are sent under the slot's name. Then the standby takes the slot. Taking over the
-transactional id fences a worker that is still alive, and aborts that worker's open transaction. As
-the same static member, the standby gets the same partitions at once. Then only the newest records
-remain to be read.
+heartbeats are sent under the slot's name. Then the standby takes the slot. If the worker has
+written a final heartbeat, the standby waits half as long (:meth:`SlotOwners.has_left`). Taking over
+the transactional id fences a worker that is still alive, and aborts that worker's open transaction.
+As the same static member, the standby gets the same partitions at once. Then only the newest
+records remain to be read.
 
 A standby that could not read for many hours may have missed deletions, and reads the state again.
 """
@@ -26,6 +27,12 @@ ready = logging.getLogger("hopline.ready")
 
 SILENCE = FRESH / 1000
 """Seconds without a heartbeat after which a slot is taken over."""
+_SILENCE_AT_END = 0.5
+"""The same after a final heartbeat. By then, the standby has read a later heartbeat of its own.
+
+Otherwise, a standby that resumes after a suspension could mistake a former owner's final heartbeat
+for the last heartbeat of the slot.
+"""
 _LOOK = 0.2
 """Seconds between checks whether the slot is free; the partitions share this time."""
 
@@ -71,7 +78,7 @@ class Standby:
         """Return whether the slot is free: its worker has reported its departure, or is silent."""
         name = self._slot.heartbeat_name
         has_left = self._control.slot_owners(name).has_left(name)
-        return has_left or not self._control.reachable(name, SILENCE)
+        return not self._control.reachable(name, _SILENCE_AT_END if has_left else SILENCE)
 
     def _tell(self, does: str) -> None:
         ready.info("%s endpoint: %s slot %s", self._slot.instance, does, self._slot.name)

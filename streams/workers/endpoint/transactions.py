@@ -4,27 +4,40 @@ A transaction always contains the next offsets of ``cmd``, ``in`` and ``ack``, b
 offsets fence a predecessor that was declared dead but is alive. A commit that timed out is
 repeated, and never treated as an abort. If a call before the commit does not return, the client is
 replaced; the new client has the same name and aborts the open transaction.
+
+Kafka does not check which client uses a producer id, and many users may write events. If another
+client writes an event with this producer's id, Kafka accepts neither our events nor the end of our
+transaction, not even after a restart. The worker then continues with another transactional id and
+producer id, and writes its events after each commit, without a producer id. If the process is
+killed between a commit and its events, these events are lost.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
     FENCED,
+    WITHOUT_ID,
     Cluster,
+    FencedError,
     KafkaError,
     KafkaException,
     LostBrokers,
     Message,
     Patience,
+    Producer,
     StuckError,
     TopicPartition,
 )
+from streams.kafka.cluster import TRANSACTION_TIMEOUT_MS
 from streams.node import Transaction
 from streams.wire.state import Positions
 from streams.wire.topics import escape
@@ -50,33 +63,77 @@ class Part(NamedTuple):
     moved: Sequence[Message] = ()
 
 
+_INIT = 30.0
+"""Seconds to wait for the end of the last transaction, twice as long as it may take."""
+
+
+@dataclass(slots=True)
+class Suffix:
+    """The end of a transactional id, empty until another client has used the producer's id."""
+
+    text: str = ""
+
+    def renew(self) -> None:
+        """Choose another suffix at random, because Kafka may never release an id that was used."""
+        self.text = f".{uuid.uuid4().hex[:8]}"
+
+
 class Transactions:
     """The transactions of one slot, one at a time; raises FencedError if the slot is lost.
 
-    ``stop`` ends the wait if Kafka does not respond.
+    ``stop`` ends the wait if Kafka does not respond. Before FencedError is raised, ``suffix`` is
+    renewed, unless the transaction may have timed out.
     """
 
     def __init__(
-        self, cluster: Cluster, home: str, slot: Slot, inputs: Inputs, stop: threading.Event
+        self,
+        cluster: Cluster,
+        home: str,
+        slot: Slot,
+        inputs: Inputs,
+        stop: threading.Event,
+        suffix: Suffix,
     ) -> None:
         self._cluster = cluster
         self._slot = slot
         self._instance = home
         # Escaped, so that permissions for one instance's ids do not match another instance's ids.
-        self._id = f"{cluster.topics.prefix}endpoint.{escape(home)}.{slot.name or UNNAMED}"
+        self._name = f"{cluster.topics.prefix}endpoint.{escape(home)}.{slot.name or UNNAMED}"
+        self._suffix = suffix
+        self._reporter: Producer | None = None
+        self._began = time.monotonic()
         self._inputs = inputs
         self._stop = stop
         self._patience = Patience()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
+        suffix = self._suffix.text
         self._producer = self._cluster.producer(
-            transactional_id=self._id,
+            transactional_id=f"{self._name}{suffix}",
             linger_ms=1_000,  # wait until the flush (rounds.py)
             delivery_report_only_error=False,
         )
-        self._guard(lambda: self._producer.init_transactions(30))
-        self._output = Output(self._cluster.topics, self._instance, self._producer, self._stop)
+        if suffix and self._reporter is None:
+            self._reporter = self._cluster.producer(linger_ms=0, message_timeout_ms=0, **WITHOUT_ID)
+        self._guard(self._init)
+        self._output = Output(
+            self._cluster.topics, self._instance, self._producer, self._stop, self._reporter
+        )
+
+    def _init(self) -> None:
+        """Abort the open transaction of this id, or use another id if Kafka cannot end it."""
+        try:
+            self._producer.init_transactions(_INIT)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.CONCURRENT_TRANSACTIONS:
+                raise
+            self._suffix.renew()
+            log.warning(
+                "%s: Kafka does not end the last transaction of %s; continuing as %s%s",
+                self._instance, self._name, self._name, self._suffix.text,
+            )  # fmt: skip
+            self._begin_anew()
 
     def commit(self, parts: Sequence[Part], member: Any) -> Mapping[int, int] | None:
         """Write and commit all parts; return, by partition, the offset in ``out`` of the last copy.
@@ -86,6 +143,7 @@ class Transactions:
         the consumer group's member that owns the partitions.
         """
         self._output.begin()
+        self._began = time.monotonic()
         self._guard(self._producer.begin_transaction)
         try:
             self._write(parts, member)
@@ -98,7 +156,7 @@ class Transactions:
         except KafkaException as error:
             cause = error.args[0]
             if cause.code() in FENCED or cause.fatal():
-                raise self._slot.lost(cause) from error
+                raise self._lost(cause, self._producer) from error
             log.warning("%s: transaction aborted: %s", self._instance, cause.str())
             self._abort()
             if cause.code() in REJECTED:
@@ -111,6 +169,7 @@ class Transactions:
         except BaseException:
             self._abort()
             raise
+        self._output.report()
         return {part.partition: self._output.out_end(part.partition) for part in parts}
 
     def _write(self, parts: Sequence[Part], member: Any) -> None:
@@ -156,9 +215,19 @@ class Transactions:
             log.warning("%s: %s; starting a new producer", self._instance, error.args[0].str())
             self._begin_anew()
 
+    def _lost(self, cause: KafkaError, producer: Producer) -> FencedError:
+        """Return the error for a producer that Kafka no longer accepts.
+
+        Its successor in this process may have fenced it while a call did not return.
+        """
+        is_early = time.monotonic() - self._began < TRANSACTION_TIMEOUT_MS / 1_000
+        if is_early and producer is self._producer:
+            self._suffix.renew()
+        return self._slot.lost(cause)
+
     def _guard(self, call: Callable[[], object]) -> None:
         """Repeat a call until the outcome is known; a retriable error leaves it unknown."""
-        lost_brokers = None
+        lost_brokers, producer = None, self._producer
         while True:
             beat()
             try:
@@ -167,7 +236,7 @@ class Transactions:
             except KafkaException as error:
                 cause = error.args[0]
                 if cause.code() in FENCED or cause.fatal():
-                    raise self._slot.lost(cause) from error
+                    raise self._lost(cause, producer) from error
                 if not cause.retriable():
                     raise
                 if self._stop.is_set():

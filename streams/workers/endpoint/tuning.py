@@ -14,8 +14,8 @@ class Pace(Enum):
     """The maximum size of a transaction in records, and the maximum wait for records in seconds.
 
     The fixed cost of a transaction and of each dialog in it is shared by its records. LATENCY takes
-    the available records, up to about 50 ms of work; THROUGHPUT gathers records for up to half a
-    second.
+    the available records, up to about 50 ms of work; THROUGHPUT gathers records for up to a quarter
+    of a second.
     """
 
     LATENCY = (1_000, 0.0)

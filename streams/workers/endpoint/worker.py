@@ -10,7 +10,7 @@ from streams.workers.control import Control
 from streams.workers.endpoint.assignment import Assignment
 from streams.workers.endpoint.loop import EndpointLoop
 from streams.workers.endpoint.standby import Standby
-from streams.workers.endpoint.transactions import Transactions
+from streams.workers.endpoint.transactions import Suffix, Transactions
 from streams.workers.endpoint.tuning import AS_USUAL, Tuning
 from streams.workers.event_counts import Committed, EventCounts, Traffic
 from streams.workers.ownership import PairOwnership
@@ -49,6 +49,7 @@ class EndpointWorker:
         named = slot or (UNNAMED if standby or pair is not None else "")
         self._slot = Slot(str(self.ownership), self.role, named)
         self._tuning = tuning
+        self._suffix = Suffix()
         self._standby = Standby(control, self._slot) if standby else None
         self.assignment = Assignment(cluster, instance, control, self.ownership, tuning)
         self.counts, self.traffic = Committed(), Traffic()
@@ -75,7 +76,7 @@ class EndpointWorker:
 
     def _work(self, stop: threading.Event) -> None:
         inputs, home = self.assignment.inputs, self.ownership.home
-        transactions = Transactions(self._cluster, home, self._slot, inputs, stop)
+        transactions = Transactions(self._cluster, home, self._slot, inputs, stop, self._suffix)
         if not self.ownership.confirm():  # the new owner was fenced by mistake, and restarts
             return
         loop = EndpointLoop(
