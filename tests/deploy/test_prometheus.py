@@ -121,6 +121,14 @@ def test_every_alert_says_what_to_do() -> None:
         assert rule["labels"]["severity"] in ("page", "ticket")
 
 
+def test_drops_that_repeat_until_somebody_acts_raise_an_alert() -> None:
+    """All numbers with which a forwarder drops copies, except 11288: the copy is buffered here."""
+    numbers = {9750, 9770, 9789, 9792, 9794, 11285, 11289, 11290, 11291, 11292, 11293, 11294}
+    counted = re.compile(r'hopline_forwarded_messages_discarded_total\{number=~?"([\d|]+)"\}')
+    watched = [found for rule in RULES for found in counted.findall(rule["expr"])]
+    assert {int(number) for found in watched for number in found.split("|")} == numbers
+
+
 def test_what_an_alert_names_exists() -> None:
     text = (DEPLOY / "prometheus" / "alerts.yml").read_text("utf-8")
     assert set(re.findall(r"TA-\d+", text)) <= {check.code for check in CHECKS}
