@@ -32,6 +32,9 @@ BIN    := .venv/bin
 STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+# Tests start hundreds of processes of Hopline: where nothing is kept, each compiles all of it anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 PYTEST := $(BIN)/pytest -n $(or $(PROCESSES),3) --dist loadfile --durations 10
 
 BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
@@ -66,7 +69,7 @@ browser: setup
 test: setup browser
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy --strict
+	$(BIN)/mypy --strict --num-workers 2
 	$(BIN)/lint-imports
 	$(PYTEST) -m "not long"
 

@@ -6,9 +6,10 @@ that ask for one of them run.
 
 from __future__ import annotations
 
+import gc
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what chooses the servers."""
     parser.addoption("--containers", action="store_true", help="run on servers in containers")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Spare the garbage collector what lives as long as the session: modules and tests.
+
+    It would look at millions of objects while they are made, and at each later ``gc.collect()``.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 _SERVERS = {"kafka", "postgres", "killable_kafka"}

@@ -33,6 +33,7 @@ from streams.kafka import (
     read_all,
     read_ends,
     read_highs,
+    watermarks,
 )
 from streams.kafka.follow import Follower, raw_record
 from streams.kafka.listing import topic_names
@@ -193,6 +194,7 @@ class System:
 
         try:
             partitions = partitions_of(self.cluster, topic)
+            watermarks(consumer, topic, partitions[0])  # it knows the topic then, and reads at once
             consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
             eventually(enough, f"{count} records in {topic}", deadline)
         except GaveUpError as error:

@@ -21,7 +21,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from packaging.requirements import Requirement
 
 from requirements import audit, notices, parts, sbom
-from requirements.wanted import Locked, locked, normal, wanted
+from requirements.wanted import locked, normal, wanted
 from streams.embedded.locked import Jar
 from streams.embedded.locked import locked as locked_jars
 
@@ -122,15 +122,17 @@ def test_every_lock_of_jars_is_in_the_notices() -> None:
     assert files == set(notices.LOCKS)
 
 
-@pytest.mark.parametrize("package", locked(), ids=lambda package: package.name)
-def test_a_licence_is_the_one_that_the_package_states(package: Locked) -> None:
-    try:
-        installed = metadata.version(package.name)
-    except metadata.PackageNotFoundError:
-        pytest.skip("not needed on this platform")
-    assert installed == package.version, "make setup"
-    stated = notices.stated()[package.name, package.version]
-    assert stated == notices.licence_of(package.name)
+def test_a_licence_is_the_one_that_the_package_states() -> None:
+    stated, found = notices.stated(), 0
+    for package in locked():
+        try:
+            installed = metadata.version(package.name)
+        except metadata.PackageNotFoundError:
+            continue  # not needed on this platform
+        assert installed == package.version, f"{package.name}: make setup"
+        assert stated[package.name, package.version] == notices.licence_of(package.name)
+        found += 1
+    assert found > 100
 
 
 @pytest.mark.parametrize("image", parts.IMAGES)

@@ -29,8 +29,9 @@ from streams.wire.frame_headers import decode_parties
 from streams.wire.hop import Hop
 from streams.wire.records import HOP, ROUTE, ack_record, header_of, message_record
 from streams.workers.forwarder.buffered_copies import BufferedCopies
+from streams.workers.forwarder.lasting import Lasting
 from streams.workers.forwarder.offset_tracker import OffsetTracker
-from streams.workers.forwarder.processor import Lasting, Processor
+from streams.workers.forwarder.processor import Processor
 from streams.workers.forwarder.remote_producers import RemoteCopy
 from tests.fuzz.mutate import joined, parts_of
 from tests.fuzz.on_records import parsed
@@ -125,6 +126,7 @@ def _far_frame(data: bytes) -> None:
             made, buffered = _gateway(_Written(senders), is_alone=is_alone)
             batch = [_message(topic, at, key, value, headers) for at in (3, 4)]
             made.pass_on(batch)  # the second record takes the fast path if there is one
+            made.postponed.write_all()
             if buffered:
                 buffered.limit(1 << 20)  # all are decided again
                 made.look_around()

@@ -51,6 +51,10 @@ _HANGS = (
 )
 _FETCHER = "kafka/fetcher.py"
 _PATIENCE = "kafka/patience.py"
+_CHECKED = "kafka/checked_consumer.py"
+_UNREADABLE = "kafka/unreadable.py"
+_CHECKED_TESTS = "kafka/test_checked_consumer.py"
+_GAP_TESTS = "kafka/test_gaps.py"
 _COMMITS = "kafka/commits.py"
 _CLUSTER = "kafka/cluster.py"
 _TRANSACTOR = "kafka/transactor.py"
@@ -99,6 +103,90 @@ MUTANTS = (
         "[one.part for one in applied], self._consumer.consumer_group_metadata())",
         "workers/test_fencing.py",
         rule=4,
+    ),
+    KafkaMutant(
+        "return a record that is not in the log",
+        _CHECKED,
+        "is_bad = error is not None or offset >= self._high(place, offset)\n",
+        "is_bad = error is not None\n",
+        _CHECKED_TESTS,
+    ),
+    KafkaMutant(
+        "stay where the client has given up",
+        _CHECKED,
+        "            return expected if self._is_consequence(place, message) else None\n",
+        "            return None\n",
+        _CHECKED_TESTS,
+    ),
+    KafkaMutant(
+        "believe the offset of a statement after a gap",
+        _CHECKED,
+        "        if offset <= expected and not is_bad:\n",
+        "        if not is_bad:\n",
+        _CHECKED_TESTS,
+    ),
+    KafkaMutant(
+        "take a gap for a wrong offset",
+        _CHECKED,
+        "        if end > offset:\n",
+        "        if end > offset + 1:\n",
+        _CHECKED_TESTS,
+    ),
+    KafkaMutant(
+        "skip a record because Kafka does not respond",
+        _CHECKED,
+        "                end = self._nexts.get(place, self._starts.get(place, OFFSET_STORED))\n",
+        "                continue\n",
+        _CHECKED_TESTS,
+    ),
+    KafkaMutant(
+        "look only at the stated offset",
+        _UNREADABLE,
+        "        at, must = at + 1, must or is_same\n",
+        "        at, must = last if is_same and at < last else at + 1, must or is_same\n",
+        _CHECKED_TESTS,
+    ),
+    KafkaMutant(
+        "pass over more than a batch",
+        _UNREADABLE,
+        "    return bad + 1\n",
+        "    return bad + step\n",
+        _CHECKED_TESTS,
+    ),
+    KafkaMutant(
+        "pass over the first record of a batch only",
+        _UNREADABLE,
+        "        while good != bad + 1 and",
+        "        while False and",
+        _CHECKED_TESTS,
+    ),
+    KafkaMutant(
+        "stop because Kafka returns nothing for the batch after an unreadable one",
+        _UNREADABLE,
+        "    with suppress(UnknownError):\n",
+        "    with suppress():\n",
+        _GAP_TESTS,
+    ),
+    KafkaMutant(
+        "check a gap without a limit",
+        _UNREADABLE,
+        "            break\n    return at, at > last\n",
+        "            continue\n    return at, at > last\n",
+        _GAP_TESTS,
+    ),
+    KafkaMutant(
+        "search for the end of a batch without a limit",
+        _UNREADABLE,
+        "        while good != bad + 1 and time.monotonic() < until:\n",
+        "        while good != bad + 1:\n",
+        _GAP_TESTS,
+    ),
+    KafkaMutant(
+        "believe the offsets of statements",
+        "workers/endpoint/loop.py",
+        "            exact={inputs.cmd},\n",
+        "",
+        "workers/test_hostile_batches.py",
     ),
     KafkaMutant(
         "apply a record again that was applied early",
@@ -375,9 +463,9 @@ MUTANTS = (
         rule=4,
     ),
     KafkaMutant(
-        "try what is parked at once",
+        "try what is postponed at once",
         _APPLYING,
-        ", parked=one.parked)",
+        ", postponed=one.postponed)",
         ")",
         "workers/test_timers.py",
         rule=4,
@@ -411,8 +499,8 @@ MUTANTS = (
     KafkaMutant(
         "let a new catalog wake nothing",
         _PARTITION,
-        "        self.arm(self.parked)\n        self.parked.clear()\n",
-        "        self.parked.clear()\n",
+        "        self.arm(self.postponed)\n        self.postponed.clear()\n",
+        "        self.postponed.clear()\n",
         "workers/test_timers.py",
         rule=7,
     ),
@@ -651,8 +739,8 @@ MUTANTS = (
     KafkaMutant(
         "read bodies in any order",
         _BODIES,
-        "        for position in sorted(positions):\n",
-        "        for position in sorted(positions, key=lambda p: p * 7919 % 1009):\n",
+        "        for position in sorted(wanted):\n",
+        "        for position in sorted(wanted, key=lambda p: p * 7919 % 1009):\n",
         "workers/test_backlog.py",
         rule=5,
     ),
@@ -740,7 +828,7 @@ MUTANTS = (
     KafkaMutant(
         "read a batch before Kafka has the previous one",
         _FORWARDER,
-        "take(self._consumer, self._wait()) if self._may_read() else []",
+        "take(self._consumer, self._wait()) if may_go_on else []",
         "take(self._consumer, self._wait())",
         "workers/test_forwarding.py",
     ),
@@ -775,7 +863,7 @@ MUTANTS = (
     KafkaMutant(
         "drop a copy that timed out",
         _DELIVERY,
-        "            if is_passing(error) and not error.fatal():\n",
+        "            if is_displaced(error) or is_passing(error):\n",
         "            if False:\n",
         "workers/test_outage.py",
     ),
@@ -789,8 +877,8 @@ MUTANTS = (
     KafkaMutant(
         "end for a copy that Kafka refuses",
         _DELIVERY,
-        "        if error.fatal():\n            log",
-        "        if True:\n            log",
+        "        self.give_up(error.str(), topic, key, source)\n",
+        "        raise KafkaException(error)\n",
         "workers/test_forwarding.py",
     ),
     KafkaMutant(
@@ -810,8 +898,8 @@ MUTANTS = (
     KafkaMutant(
         "end for a buffered copy that cannot be decided again",
         _PROCESSOR,
-        "                self._outcomes.write_failed(held.message, error)\n",
-        "                raise error\n",
+        "            self._outcomes.write_failed(held.message, error)\n",
+        "            raise error\n",
         "workers/test_failing_records.py",
     ),
     KafkaMutant(
@@ -848,6 +936,64 @@ MUTANTS = (
         "conversation_of(key)  # raises MalformedError\n",
         "pass\n",
         "workers/test_similar_drops.py::test_a_malformed_key_among_dropped_copies_is_reported",
+    ),
+    KafkaMutant(
+        "drop a retry because of a copy that has expired",
+        "workers/forwarder/processor.py",
+        "gone = self._buffered.take_expired(key, now)",
+        "gone = None",
+        "workers/test_buffered_copies.py::test_a_retry_is_buffered_in_place_of_an_expired_copy",
+    ),
+    KafkaMutant(
+        "commit the offsets of dropped copies before their events",
+        "workers/forwarder/processor.py",
+        "        yield from self.postponed.positions()\n",
+        "",
+        "workers/test_postponed_drops.py",
+    ),
+    KafkaMutant(
+        "report dropped copies only when nothing else arrives",
+        "workers/forwarder/loop.py",
+        "            self._processor.postponed.write()\n",
+        "            pass\n",
+        "workers/test_postponed_drops.py",
+    ),
+    KafkaMutant(
+        "keep any number of events about dropped copies",
+        "workers/forwarder/postponed_events.py",
+        "        while self._size > MOST:\n",
+        "        while False:\n",
+        "workers/test_postponed_events.py::test_memory_is_limited",
+    ),
+    KafkaMutant(
+        "write all events of a partition before those of another",
+        "workers/forwarder/postponed_events.py",
+        "            del self._waiting[where]\n            if waiting:  # last in turn now\n"
+        "                self._waiting[where] = waiting\n",
+        "            if not waiting:\n                del self._waiting[where]\n",
+        "workers/test_postponed_events.py::test_partitions_take_turns",
+    ),
+    KafkaMutant(
+        "retry for each acknowledgement that asks for it",
+        "protocol/sending.py",
+        "        elif not self.has_retried:\n",
+        "        else:\n",
+        "protocol/test_sending.py::test_any_number_of_unprovoked_acknowledgements_causes_one_retry",
+    ),
+    KafkaMutant(
+        "retry all dialogs of a stalled flow in each transaction",
+        "node/endpoint/turns.py",
+        "0 if self._flow.stalled else _retry(self._tx, key)",
+        "_retry(self._tx, key)",
+        "node/test_flows.py",
+        rule=7,
+    ),
+    KafkaMutant(
+        "keep headers of any length for the events about dropped copies",
+        "workers/forwarder/postponed_events.py",
+        'if len(header or b"") > _LONGEST:',
+        "if False:",
+        "workers/test_postponed_events.py::test_memory_is_limited",
     ),
     KafkaMutant(
         "report all dropped copies with the number of the first",
@@ -986,6 +1132,41 @@ MUTANTS = (
         "kafka/test_lost_brokers.py",
     ),
     KafkaMutant(
+        "suspect unreadable batches when Kafka is slow",
+        "kafka/fetcher.py",
+        "                    self._trust(blocked)\n",
+        "                    pass\n",
+        "kafka/test_fetcher_unreadable.py",
+    ),
+    KafkaMutant(
+        "search in any number of partitions in one call",
+        "kafka/checked_consumer.py",
+        "        if time.monotonic() >= self._search_until:\n",
+        "        if False:\n",
+        "kafka/test_gaps.py",
+    ),
+    KafkaMutant(
+        "wait for an empty buffer to find a stalled partition",
+        "kafka/stalled_fetch.py",
+        "            takes = self.is_drained or self._fetched_at - since >= _QUIET\n",
+        "            takes = self.is_drained\n",
+        "kafka/test_stalled_fetch.py",
+    ),
+    KafkaMutant(
+        "give up a readable partition while the client buffers records",
+        "kafka/consumer_health.py",
+        "            return search.place if self._stalled.is_drained else None\n",
+        "            return search.place\n",
+        "kafka/test_stalled_fetch.py",
+    ),
+    KafkaMutant(
+        "take a partition of a slow application for stalled",
+        "kafka/stalled_fetch.py",
+        "            takes = self.is_drained or self._fetched_at - since >= _QUIET\n",
+        "            takes = self.is_drained or self._fetched_at >= since\n",
+        "kafka/test_stalled_fetch.py",
+    ),
+    KafkaMutant(
         "fail for statistics that cannot be read",
         "kafka/statistics.py",
         "        except Exception as error:\n",
@@ -1009,7 +1190,7 @@ MUTANTS = (
     KafkaMutant(
         "leave where nobody else works",
         _SLOT,
-        "                if soon or not self._is_alone(control, stop):\n",
+        "                if not anew or not self._is_alone(control, stop):\n",
         "                if True:\n",
         "workers/test_slot.py",
     ),
@@ -1031,9 +1212,46 @@ MUTANTS = (
     KafkaMutant(
         "take what was read before a jump",
         _FETCHER,
-        "            self._read.clear()\n        return self._consumer\n",
-        "        return self._consumer\n",
+        "        self._read.clear()\n        self._next = position\n",
+        "        self._next = position\n",
         "kafka/test_fetcher.py",
+    ),
+    KafkaMutant(
+        "forget where an unreadable batch is",
+        _FETCHER,
+        "sorted({*self._blocked, self._next})[-_REMEMBERED:]",
+        "[]",
+        "kafka/test_fetcher_unreadable.py",
+    ),
+    KafkaMutant(
+        "suspect no second unreadable batch",
+        _FETCHER,
+        "        self._suspected = _SUSPECTED\n",
+        "",
+        "kafka/test_fetcher_unreadable.py",
+    ),
+    KafkaMutant(
+        "fetch directly what is cached",
+        _FETCHER,
+        "        if directly:\n            self._forget(position)\n",
+        "",
+        "kafka/test_fetcher_unreadable.py",
+    ),
+    KafkaMutant(
+        "believe the offset of a record of another conversation",
+        _BODIES,
+        "        if body.conversation == conversation:\n",
+        "        if True:\n",
+        "workers/test_bodies.py",
+        rule=5,
+    ),
+    KafkaMutant(
+        "believe the offset of a record of another conversation, and copy it",
+        _BODIES,
+        "    is_right = record.key() == key_of(conversation)\n",
+        "    is_right = True\n",
+        "workers/test_bodies.py",
+        rule=5,
     ),
     KafkaMutant(
         "cache without a bound",
@@ -1320,6 +1538,29 @@ MUTANTS = (
         "workers/test_heartbeat_bounds.py",
     ),
     KafkaMutant(
+        "count a final heartbeat at once",
+        "node/liveness/slot_owners.py",
+        "last.number == LEFT and self._newest >= last.due\n",
+        "last.number == LEFT\n",
+        "node/test_slot_owners.py",
+        rule=4,
+    ),
+    KafkaMutant(
+        "let a final heartbeat state when its slot is silent",
+        "node/liveness/slot_owners.py",
+        " if count != LEFT or last is None else last.due\n",
+        "\n",
+        "node/test_slot_owners.py",
+    ),
+    KafkaMutant(
+        "take over by the end of a former owner",
+        _STANDBY,
+        "        return not self._control.reachable(name, _SILENCE_AT_END",
+        "        return has_left or not self._control.reachable(name, _SILENCE_AT_END",
+        "workers/test_standby.py::test_the_farewell_of_a_former_owner_is_none_while_the_topic_is_read",
+        rule=4,
+    ),
+    KafkaMutant(
         "keep any number of living slots",
         "node/liveness/slot_owners.py",
         "        for slot in displaced(seen_at, self.keeps):\n",
@@ -1428,8 +1669,8 @@ MUTANTS = (
     KafkaMutant(
         "let statements age",
         _SPECS,
-        '    "cmd": _FOREVER,\n',
-        '    "cmd": _SEVEN_DAYS,\n',
+        '    "cmd": {**_FOREVER, **_UNCOMPRESSED},\n',
+        '    "cmd": {**_SEVEN_DAYS, **_UNCOMPRESSED},\n',
         "wire/test_specs.py",
         rule=1,
     ),
@@ -1578,6 +1819,23 @@ MUTANTS = (
         "        return flow.in_flight < self.limit + self.limit // 2\n",
         "node/test_flows.py",
         rule=6,
+    ),
+    KafkaMutant(
+        "let dialogs that retry fill their windows",
+        _FLOWS,
+        " and kept not in flow.lost:\n",
+        ":\n",
+        "node/test_flows.py::test_dialogs_that_retry_do_not_fill_their_windows",
+        rule=6,
+    ),
+    KafkaMutant(
+        "transmit only retries of dialogs that retry",
+        _FLOWS,
+        "            return dialog.is_retrying and dialog.count_in_flight() < few\n",
+        "            return False\n",
+        "node/test_flows.py::"
+        "test_what_is_sent_on_a_dialog_that_retries_finds_out_that_the_other_side_is_back",
+        rule=7,
     ),
     KafkaMutant(
         "take only progress for a sign that the other side is back",
@@ -1861,10 +2119,10 @@ MUTANTS = (
         "take a forgotten transactional id for fencing",
         _TRANSACTIONS,
         "            if cause.code() in FENCED or cause.fatal():\n"
-        "                raise self._slot.lost(cause) from error\n"
+        "                raise self._lost(cause, self._producer) from error\n"
         "            log.warning(",
         "            if cause.code() in FENCED or cause.txn_requires_abort():\n"
-        "                raise self._slot.lost(cause) from error\n"
+        "                raise self._lost(cause, self._producer) from error\n"
         "            log.warning(",
         "workers/test_idle_week.py",
         rule=4,
@@ -2034,7 +2292,7 @@ MUTANTS = (
     ),
     KafkaMutant(
         "log every traceback",
-        "workers/record_errors.py",
+        "causes.py",
         "        if at is not None and now - at < PAUSE:\n",
         "        if False:\n",
         "workers/test_failing_records.py::test_a_failure_is_logged_with_its_traceback_once_a_minute",

@@ -25,6 +25,17 @@ HUNT = Path(__file__).with_name("hunt.py")
 SEEDS = 600
 """The number of seeds; a mutant that survives them is a gap of the invariants or of the generator.
 """
+CATCHING = {
+    "do not advance the attempt": 22,
+    "do not re-arm timers on abort": 12,
+    "an Error that does not skip what was discarded": 76,
+    "do not look at what waits after a restart": 57,
+    "do not wake who waits for the catalog": 16,
+    "forget who has room, but not a turn": 24,
+    "hold without budget": 33,
+}
+"""Where the exploration begins: the first seed that is known to catch a mutant, if not one of the
+first."""
 SECONDS = 60
 """The CPU seconds that a seed may take, a hundred times its need; beyond that it is endless."""
 
@@ -34,7 +45,8 @@ def hunt(mutant: Mutant, folder: Path, seconds: float = SECONDS) -> dict[str, An
     copy = folder / "streams"
     shutil.copytree(SOURCE, copy)
     mutant.apply(copy)
-    command = [sys.executable, HUNT, folder, "0", str(SEEDS), str(seconds)]
+    first = CATCHING.get(mutant.name, 0)
+    command = [sys.executable, HUNT, folder, str(first), str(SEEDS), str(seconds)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] | None = json.loads(done.stdout)
@@ -73,6 +85,7 @@ def test_a_mutant_that_never_ends_is_caught(tmp_path: Path) -> None:
 
 
 def test_there_are_enough_mutants_and_no_two_alike() -> None:
+    assert CATCHING.keys() <= {mutant.name for mutant in MUTANTS}
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 24
 
 
