@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from streams.errors.numbers import Number
 from streams.protocol.chunk import CHUNK
 from streams.protocol.dialog import EVERYTHING, HELD_RUNS, Dialog
 from streams.protocol.effects import Effect, Transmit
-from streams.protocol.frames import Ack, Fragment, Status
+from streams.protocol.frames import Ack, Fragment, Run, Status
 from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
@@ -143,13 +143,27 @@ class Sender:
         dialog.status = 0 if dialog.all_acknowledged else _KEPT.get(dialog.state, 0)
         dialog.first_hop = ack.first_hop
         if not dialog.status:
-            held = ack.held[:HELD_RUNS]
-            for at in self._between(lost, suspect):
-                if not any(first <= at <= last for first, last in held):
-                    self._transmit(at)
+            self._transmit_lost(lost, suspect, ack.held[:HELD_RUNS])
         self.touched_chunks.update(dialog.forget_acknowledged())
         if not dialog.status:
             self._watch()
+
+    def _transmit_lost(self, at: Fragment, end: Fragment, held: Sequence[Run]) -> None:
+        """Transmit fragments again, apart from those that the other side has buffered.
+
+        At most a window of them, because an acknowledgement of any writer can name all that is in
+        flight, and all bodies must fit into one transaction. The rest waits for the dialog's turn.
+        """
+        dialog, left = self.dialog, self.limits.window
+        while at < end:
+            if not any(first <= at <= last for first, last in held):
+                if not left:
+                    dialog.transmitted = at
+                    dialog.in_flight = dialog.count(dialog.acknowledged, at)
+                    return
+                self._transmit(at)
+                left -= 1
+            at = dialog.after(at)
 
     def refused(self, status: Status) -> None:
         """Store why the local forwarder could not send a copy; ignore older attempts.
@@ -185,9 +199,3 @@ class Sender:
     def _transmit(self, at: Fragment) -> None:
         position, fragments = self.dialog.stored(at[0])
         self.effects.append(Transmit(at[0], position, self.dialog.attempt, at[1], fragments))
-
-    def _between(self, at: Fragment, end: Fragment) -> Iterator[Fragment]:
-        """Yield the fragments of accepted messages from one place to another."""
-        while at < end:
-            yield at
-            at = self.dialog.after(at)

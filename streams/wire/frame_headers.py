@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from streams.errors import Number
-from streams.protocol.frames import Flag, Header, Journey, Parties
+from streams.protocol.frames import END_DIALOG, ERROR, Flag, Header, Journey, Parties
 from streams.times import LATEST
 from streams.wire.bounds import (
     LARGEST,
@@ -152,7 +152,7 @@ def _header(raw: bytes | None) -> Header:
     record = MESSAGE_CODEC.decode(raw)
     flags, sequence = record["flags"], record["sequence"]
     if flags:
-        _check_flags(flags, sequence)
+        _check_flags(flags, sequence, record["type"])
     if not 0 <= sequence < 2**62 or not 0 <= record["fragment"] < record["fragments"]:
         text = "Message: sequence or fragment number out of range (11274)"
         raise MalformedError(text, Number.SEQUENCE_OUT_OF_BOUNDS)
@@ -168,7 +168,7 @@ def _header(raw: bytes | None) -> Header:
     )
 
 
-def _check_flags(flags: int, sequence: int) -> None:
+def _check_flags(flags: int, sequence: int, kind: str) -> None:
     if flags & ~_KNOWN_FLAGS:
         raise MalformedError("Message: unknown flags (28001)", Number.UNKNOWN_FLAGS)
     if flags & _BOTH == _BOTH:
@@ -179,6 +179,10 @@ def _check_flags(flags: int, sequence: int) -> None:
     if flags & Flag.UNSEQUENCED and sequence:
         text = "Message: unsequenced but with a number (11299)"
         raise MalformedError(text, Number.UNSEQUENCED_NUMBER)
+    if flags & _BOTH and kind != (END_DIALOG if flags & Flag.END else ERROR):
+        # the receiver checks neither the contract nor the body of a message that ends the dialog
+        text = f"Message: 'end' or 'error' is set on a message of type {kind[:80]!r}"
+        raise MalformedError(text)
 
 
 def encode_journey(journey: Journey) -> bytes:

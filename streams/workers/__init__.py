@@ -19,7 +19,7 @@ from streams.kafka import FencedError
 from streams.workers.control import Control
 from streams.workers.endpoint import EndpointWorker, Pace, Tuning
 from streams.workers.forwarder import ForwarderWorker
-from streams.workers.process import ROLES, Plan, Process
+from streams.workers.process import ROLES, Plan, Process, randomize_guid_hashes
 from streams.workers.working import WORKING
 
 __all__ = [
@@ -33,4 +33,5 @@ __all__ = [
     "Plan",
     "Process",
     "Tuning",
+    "randomize_guid_hashes",
 ]

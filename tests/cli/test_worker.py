@@ -38,10 +38,13 @@ def plan_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> Plan:
     taken = Taken()
     monkeypatch.setattr(command, "Process", taken)
     monkeypatch.setattr(command, "call_on_stop", lambda _: None)
+    randomized: list[bool] = []
+    monkeypatch.setattr(command, "randomize_guid_hashes", lambda: randomized.append(True))
     done = CliRunner().invoke(
         command.worker, ["endpoint", "--instance", "ServerA", *words], catch_exceptions=False
     )
     assert done.exit_code == 0, done.output
+    assert randomized, "clients choose the ids that a worker stores"
     return taken.plans[0]
 
 

@@ -13,7 +13,7 @@ import pytest
 from streams.errors import EventKind, Number
 from streams.node import HELD, CatalogView, Copy, Forwarder, Outcome, Place, Record, catalog_of
 from streams.node.forwarder.plan_cache import PLAN_BYTES
-from streams.protocol import DEFAULT, Ack, Flag, Header, Journey, Parties
+from streams.protocol import DEFAULT, ERROR, Ack, Flag, Header, Journey, Parties
 from streams.routing import Origin, pick_broker
 from streams.topology import Topology, Transport
 from streams.wire import (
@@ -92,7 +92,8 @@ def frame(
     """Return a frame for a service; what is said of the journey is that copy's."""
     parties = Parties(to, broker, "Initiator", "A", DEFAULT, from_initiator)
     copy = COPY._replace(**journey)
-    header = Header(uuid.UUID(int=5), DEFAULT, 0, START, START + 3_600_000, flags)
+    kind = ERROR if flags & Flag.ERROR else DEFAULT
+    header = Header(uuid.UUID(int=5), kind, 0, START, START + 3_600_000, flags)
     if is_ack:
         key, _, headers = ack_record(dialog, parties, Ack(1), copy)
     else:

@@ -42,6 +42,21 @@ def test_a_window_limits_what_is_in_flight() -> None:
     assert sent(side.receives(ack(10))) == []
 
 
+def test_an_acknowledgement_causes_at_most_a_window_of_copies() -> None:
+    """The other side may report everything as lost; the rest takes turns with other dialogs."""
+    side = initiator(limits=Limits(window=4, wider=3))
+    side.sends(40)
+    side.receives(ack(4))
+    side.run(lambda machine: machine.fill_window(100))
+    assert (side.dialog.transmitted, side.dialog.in_flight) == ((16, 0), 12)
+    side.waits(4)
+    assert sent(side.receives(ack(5, attempt=1, held=((7, 8),)))) == [5, 6, 9, 10]
+    assert (side.dialog.transmitted, side.dialog.in_flight) == ((11, 0), 6)
+    assert sent(side.run(lambda machine: machine.fill_window(3))) == [11, 12, 13]
+    assert sent(side.receives(ack(40))) == []
+    assert side.dialog.in_flight == 0
+
+
 @shows("D2.1")
 def test_a_window_becomes_wider_when_the_dialog_has_its_turn() -> None:
     """Not before the other side has answered, and not while a retry is under way."""

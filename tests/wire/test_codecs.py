@@ -16,7 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streams.wire as c
+from streams.errors import Number
 from streams.protocol import (
+    END_DIALOG,
+    ERROR,
     UNPROVOKED,
     Ack,
     Acknowledgement,
@@ -458,6 +461,19 @@ def test_header_rules(number: int, changes: Record) -> None:
     with pytest.raises(MalformedError, match=str(number)) as reported:
         c.decode_header(corrupted(**{k: int(n) for k, n in changes.items()}))
     assert reported.value.number == number
+
+
+@pytest.mark.parametrize(
+    ("flags", "kind"),
+    [(Flag.END, "DEFAULT"), (Flag.END, ERROR), (Flag.ERROR, "DEFAULT"), (Flag.ERROR, END_DIALOG)],
+)
+def test_only_system_messages_end_a_dialog(flags: Flag, kind: str) -> None:
+    """Another type would reach the application past its contract and its validation."""
+    with pytest.raises(MalformedError, match="is set on a message of type") as reported:
+        c.decode_header(corrupted(flags=int(flags), type=kind))
+    assert reported.value.number == Number.CORRUPTED_HEADER
+    right = END_DIALOG if flags is Flag.END else ERROR
+    assert c.decode_header(corrupted(flags=int(flags), type=right)).flags == flags
 
 
 def test_a_header_that_breaks_no_rule() -> None:

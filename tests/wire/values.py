@@ -5,6 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from streams.protocol import (
+    END_DIALOG,
+    ERROR,
     UNPROVOKED,
     Ack,
     Cause,
@@ -47,9 +49,17 @@ parties = st.builds(
 flags = st.sampled_from(
     [Flag.NONE, Flag.END, Flag.ERROR, Flag.ERROR | Flag.SKIPS, Flag.ERROR | Flag.UNSEQUENCED]
 )
+
+
+def type_for(flags: Flag, otherwise: str) -> str:
+    """Return the type of a message with these flags."""
+    return END_DIALOG if flags & Flag.END else ERROR if flags & Flag.ERROR else otherwise
+
+
 headers = st.builds(
-    lambda flags, sequence, fragment, **rest: Header(
+    lambda flags, type, sequence, fragment, **rest: Header(
         flags=flags,
+        type=type_for(flags, type),
         sequence=0 if flags & Flag.UNSEQUENCED else sequence,
         fragment=fragment[0],
         fragments=fragment[1] + 1,

@@ -29,6 +29,7 @@ from streams.wire import (
 from streams.wire.records import HOP, MESSAGE, ROUTE
 from streams.workers.forwarder.fast_path import FastPath, Input
 from tests.node.test_lane import MS, WORLDS, cases
+from tests.wire.values import type_for
 
 from .test_fast_path import MESSAGE_BYTES, Written, crossing, fast_path
 
@@ -116,7 +117,7 @@ OTHERS = st.builds(
     st.sampled_from([Flag.NONE, Flag.END, Flag.ERROR]),
     st.just(2),
     st.just(5),
-)
+).map(lambda header: header._replace(type=type_for(header.flags, header.type)))
 
 
 @settings(max_examples=150)

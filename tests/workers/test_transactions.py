@@ -19,6 +19,7 @@ from streams.protocol import Cause, Command, CommandKind, Limits, Source
 from streams.wire import decode_journey, decode_result
 from streams.wire.records import HOP, command_record, header_of
 from streams.workers.endpoint.allowance import Allowance
+from streams.workers.endpoint.bodies import command_of
 from tests.workers.rig import Gate, Rig, eventually, limit_size, pair, pause, rig
 
 PATIENT = Limits(retries=(60_000,))
@@ -191,6 +192,34 @@ def test_records_for_which_a_transaction_has_no_room_are_applied_by_the_next(two
     answers = [decode_result(m.value()) for m in two.until(two.topics.result("A"), 40, mine)]
     assert [a.command_id for a in answers] == [c.command_id for c in sends]
     assert Counter(bodies(two, two.topics.out("A"))) == Counter(2 * [c.body for c in sends])
+
+
+def test_statements_for_which_there_is_no_room_are_not_decoded(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A SEND on a thousand conversations takes 2 ms to decode, and fills a transaction."""
+    first = two.endpoint(limits=PATIENT)
+    dialogs = begin(two, 12)
+    first.worker.assignment.owned[0].allowance = Allowance(8)
+    decoded: list[uuid.UUID] = []
+
+    def note(message: Message, headers: Any) -> Command:
+        read = command_of(message, headers)
+        decoded.append(read.command_id)
+        return read
+
+    monkeypatch.setattr("streams.workers.endpoint.inputs.command_of", note)
+    sends = [
+        command(dialog, b"body")._replace(also=tuple(d.id for d in dialogs if d is not dialog))
+        for dialog in dialogs
+    ]
+    refused = [
+        one._replace(command_id=uuid.uuid4(), also=(*one.also, uuid.uuid4())) for one in sends
+    ]
+    hand_over(two, *refused, *sends)
+    numbers = [decode_result(m.value()).number for m in two.until(two.topics.result("A"), 24, mine)]
+    assert numbers == [Number.HANDLE_UNKNOWN] * 12 + [0] * 12
+    assert decoded == [one.command_id for one in (*refused, *sends)]
 
 
 def test_a_body_may_go_to_many_dialogs_if_it_may_go_to_one(two: Rig) -> None:

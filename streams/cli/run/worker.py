@@ -24,7 +24,7 @@ from streams.kafka import read_catalog
 from streams.settings import LogFormat, PaceName, WorkerSettings
 from streams.signals import call_on_stop
 from streams.topology import Topology
-from streams.workers import ROLES, Pace, Plan, Process
+from streams.workers import ROLES, Pace, Plan, Process, randomize_guid_hashes
 
 AGENTS = "agents"
 _HEADINGS = {
@@ -108,6 +108,7 @@ def worker(
     if role == AGENTS:
         run_agents(cluster, instances, options_of_agents, settings.http)
         return
+    randomize_guid_hashes()  # not in a process that runs code of applications
     roles = ROLES if role == "both" else (role,)
     process = Process(
         cluster,

@@ -49,11 +49,7 @@ class Transaction(Overlay):
             return False
         self._commands[position] = command
         self.statements += 1
-        self.planned += 1
-        if command.also:
-            self.planned += len(command.also) * self.endpoint.limits.fragments(
-                len(command.body or b"")
-            )
+        self.planned += self.plans(command)
         number = execute(self, position, command)
         if command.cause is not None:
             seen = self.seen_of(command.cause.source)
@@ -71,6 +67,11 @@ class Transaction(Overlay):
             )
         self._answer(command, int(number or 0))
         return number is None
+
+    def plans(self, command: Command) -> int:
+        """Return how much a statement counts in ``planned``: 1, and the copies for ``also``."""
+        also = len(command.also)
+        return 1 + (also and also * self.endpoint.limits.fragments(len(command.body or b"")))
 
     def _pass_over(self, command: Command, cause: Cause) -> bool:
         """Return whether a statement was seen before; count repetitions, report differences."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from streams.kafka import Message
 from streams.node import Taken, Transaction
-from streams.protocol import DialogKey
+from streams.protocol import Command, DialogKey
 from streams.protocol import Message as Frame
 from streams.workers.endpoint.allowance import LONG
 from streams.workers.endpoint.bodies import Bodies
@@ -149,21 +149,26 @@ class WorkApplier:
         read_at: float,
     ) -> Sequence[Message]:
         """Apply records and advance the offsets; return the records that do not fit."""
-        readings = list(self._read(owned, _unread(work.messages, positions), read_at))
-        messages, inputs = [m for m, _ in readings], [read for _, read in readings]
-        tx.foresee(read for read in inputs if isinstance(read, Frame))
+        unread = _unread(work.messages, positions)
+        readings, planned = list[tuple[Message, Input]](), 0
+        for message, read in self._read(owned, unread, read_at):
+            readings.append((message, read))
+            planned += tx.plans(read) if isinstance(read, Command) else 0
+            if work.opens and planned >= tx.most:  # other statements would be decoded again
+                break
+        tx.foresee(read for _, read in readings if isinstance(read, Frame))
         end, inbox = time.monotonic() + LONG, self._intake.inputs.inbox
-        for number, (message, read) in enumerate(zip(messages, inputs, strict=True)):
+        for number, (message, read) in enumerate(readings):
             beat()
             if number and work.opens and (tx.is_full or time.monotonic() > end):
-                return messages[number:]
+                return [*(message for message, _ in readings[number:]), *unread]
             topic, offset = message.topic() or "", message.offset() or 0
             if topic == inbox and (offset in early.applied or owned.look_ahead.has(offset)):
                 early.skipped.add(offset)
             else:
                 self._intake.apply(tx, owned.bodies, message, read)
             positions[topic] = offset + 1
-        return ()
+        return list(unread)
 
     def _read(
         self, owned: Partition, messages: Iterable[Message], read_at: float
