@@ -51,6 +51,9 @@ LARGEST_BODY = 900_000
 LARGEST_WITH_BODY = LARGEST_BODY + 90_000
 """Maximum bytes of ``sb-command`` and body that a client with default settings can write again."""
 
+LARGEST_OTHERS = 65_536
+"""Maximum bytes of a statement's headers of other names, such as those for tracing."""
+
 REMEMBERED_IDS = 1 << 13
 """Number of conversation ids cached with their keys (300 bytes each), enough for a transaction."""
 
@@ -109,9 +112,14 @@ def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
 def demand_size(body: int, headers: Sequence[tuple[str, bytes | None]]) -> None:
     """Raise MalformedError if a statement with a body of this size could not be written again.
 
-    A body that is too large on its own is left to the size check (8459).
+    A body that is too large on its own is left to the size check (8459). Other headers are not
+    written again, but they are read with the body, once for each message in flight.
     """
     size = sum(len(header_of(headers, name) or b"") for name in (COMMAND, CAUSE))
+    if len(headers) > 1:
+        others = sum(len(name) + len(value or b"") for name, value in headers) - size
+        if others > LARGEST_OTHERS:
+            raise MalformedError(f"Command: {others} bytes of other headers, too many")
     size += min(body, LARGEST_BODY)
     if size > LARGEST_WITH_BODY:
         raise MalformedError(f"Command: {size} bytes with its body exceed the record size limit")

@@ -358,11 +358,19 @@ def test_a_copy_of_a_body_has_no_header_that_nobody_reads() -> None:
 def test_a_statement_that_could_not_be_written_once_more_is_malformed(
     header: int, body: int
 ) -> None:
-    demand_size(body, [(COMMAND, bytes(header - 1)), ("x", bytes(100_000))])
+    demand_size(body, [(COMMAND, bytes(header - 1)), ("x", bytes(65_500))])
     with pytest.raises(MalformedError, match="exceed the record size limit"):
         demand_size(body, [(COMMAND, bytes(header))])
     with pytest.raises(MalformedError, match="exceed the record size limit"):
         demand_size(body, [(COMMAND, bytes(header - 100)), (CAUSE, bytes(100))])
+
+
+@pytest.mark.parametrize("others", [[("x" * 65_537, None)], [("x", bytes(32_768))] * 2])
+def test_other_headers_of_a_statement_are_limited(others: list[tuple[str, bytes | None]]) -> None:
+    """They are read with the body, 64 times a megabyte for a window of small messages."""
+    demand_size(1, [*others[1:], (COMMAND, bytes(80_000))])
+    with pytest.raises(MalformedError, match="of other headers, too many"):
+        demand_size(1, [*others, (COMMAND, bytes(80_000))])
 
 
 def test_a_statement_that_could_not_be_written_once_more_gets_no_record() -> None:

@@ -25,7 +25,7 @@ from streams.protocol import (
     Cause,
     Command,
     DialogKey,
-    Fragment,
+    Header,
     Message,
     Status,
     Transmit,
@@ -49,11 +49,14 @@ class Transaction(Overlay):
             return False
         self._commands[position] = command
         self.statements += 1
-        self.planned += self.plans(command)
+        self.planned += 1
         number = execute(self, position, command)
         if command.cause is not None:
             seen = self.seen_of(command.cause.source)
             self.seen[command.cause.source] = seen.plus(command.cause, command, int(number or 0))
+        if number is None and command.also:
+            size = len(command.body or b"")
+            self.planned += len(command.also) * self.endpoint.limits.fragments(size)
         if number is not None:
             self._end_request(command)
             self.emit_event(
@@ -67,11 +70,6 @@ class Transaction(Overlay):
             )
         self._answer(command, int(number or 0))
         return number is None
-
-    def plans(self, command: Command) -> int:
-        """Return how much a statement counts in ``planned``: 1, and the copies for ``also``."""
-        also = len(command.also)
-        return 1 + (also and also * self.endpoint.limits.fragments(len(command.body or b"")))
 
     def _pass_over(self, command: Command, cause: Cause) -> bool:
         """Return whether a statement was seen before; count repetitions, report differences."""
@@ -113,19 +111,21 @@ class Transaction(Overlay):
         gaps = self.endpoint.gaps
         if not gaps:
             return
-        arrived: dict[DialogKey, dict[Fragment, int]] = {}
+        arrived: dict[DialogKey, list[Header]] = {}
         for message in messages:
             key = gaps.get((message.conversation, not message.parties.from_initiator))
             if key is not None:
-                header = message.header
-                arrived.setdefault(key, {})[header.at] = header.fragments
+                arrived.setdefault(key, []).append(message.header)
         limits, needed = self.endpoint.limits, dict[int, uuid.UUID]()
-        for key, fragments in arrived.items():
+        for key, headers in arrived.items():
             dialog = self.dialog(key)  # as it is now, after timers and catalog changes
             if dialog is None or dialog.continues:  # no message delivers what is next in order
                 continue
             parked = len(dialog.parked)
             most = min(limits.run, limits.window - parked) if parked else limits.run
+            end = dialog.receive_sequence + limits.widest
+            # without others, whose numbers could have equal hashes
+            fragments = {h.at: h.fragments for h in headers if h.sequence < end}
             follow = dialog.follow(fragments, most - 1)  # one of these fragments has arrived
             needed.update(dict.fromkeys(follow, dialog.conversation))
             if len(needed) >= self.most:

@@ -181,8 +181,9 @@ class Forwarder:
         if not header.sequenced:
             return (record.source, header.message_id)
         parties = self._codec.parties(record.route)
-        side, number = parties.from_initiator, (header.sequence, header.fragment)
-        return (record.source, record.key, side, number)
+        # bytes, because another cluster could choose numbers with equal hashes
+        number = b"%d.%d" % (header.sequence, header.fragment)
+        return (record.source, record.key, parties.from_initiator, number)
 
     def release(self, record: Record, now: int) -> Outcome:
         """Reconsider a buffered record, whose time to live may have expired (11290)."""

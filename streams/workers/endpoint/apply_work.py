@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from streams.kafka import Message
 from streams.node import Taken, Transaction
-from streams.protocol import Command, DialogKey
+from streams.protocol import DialogKey
 from streams.protocol import Message as Frame
 from streams.workers.endpoint.allowance import LONG
 from streams.workers.endpoint.bodies import Bodies
@@ -149,44 +149,49 @@ class WorkApplier:
         read_at: float,
     ) -> Sequence[Message]:
         """Apply records and advance the offsets; return the records that do not fit."""
-        unread = _unread(work.messages, positions)
-        readings, planned = list[tuple[Message, Input]](), 0
-        for message, read in self._read(owned, unread, read_at):
-            readings.append((message, read))
-            planned += tx.plans(read) if isinstance(read, Command) else 0
-            if work.opens and planned >= tx.most:  # other statements would be decoded again
-                break
-        tx.foresee(read for _, read in readings if isinstance(read, Frame))
-        end, inbox = time.monotonic() + LONG, self._intake.inputs.inbox
-        for number, (message, read) in enumerate(readings):
+        unread, inbox = list(_unread(work.messages, positions)), self._intake.inputs.inbox
+        frames = {
+            message.offset(): self._intake.read(message, read_at)
+            for message in unread
+            if message.topic() == inbox
+        }
+        tx.foresee(frame for frame in frames.values() if isinstance(frame, Frame))
+        end = time.monotonic() + LONG
+        for number, message in enumerate(unread):
             beat()
             if number and work.opens and (tx.is_full or time.monotonic() > end):
-                return [*(message for message, _ in readings[number:]), *unread]
+                return unread[number:]
             topic, offset = message.topic() or "", message.offset() or 0
             if topic == inbox and (offset in early.applied or owned.look_ahead.has(offset)):
                 early.skipped.add(offset)
+            elif topic == inbox:
+                self._intake.apply(tx, owned.bodies, message, frames[offset])
             else:
+                try:
+                    read = self._read(owned, message, read_at)
+                except HeldBackError:
+                    continue
                 self._intake.apply(tx, owned.bodies, message, read)
             positions[topic] = offset + 1
-        return list(unread)
+        return ()
 
-    def _read(
-        self, owned: Partition, messages: Iterable[Message], read_at: float
-    ) -> Iterator[tuple[Message, Input]]:
-        """Yield decoded records; hold back a statement that cannot be decoded."""
-        cmd = self._intake.inputs.cmd
-        for message in messages:
-            held = owned.held_back if message.topic() == cmd else None
-            if held is not None and not (held.let_in and (message.offset() or 0) <= held.offset):
-                continue  # the held-back statement comes first
-            try:
-                read = self._intake.read(message, read_at)
-            except HeldBackError as error:
-                self._held_back.hold_back(owned, message, str(error))
-                continue
-            if held is not None and message.offset() == held.offset:
-                self._held_back.resume(owned)
-            yield message, read
+    def _read(self, owned: Partition, message: Message, read_at: float) -> Input:
+        """Decode a record; raise HeldBackError if a statement waits.
+
+        A statement that cannot be decoded is held back, and later statements wait for it.
+        """
+        is_statement = message.topic() == self._intake.inputs.cmd
+        held, offset = owned.held_back if is_statement else None, message.offset() or 0
+        if held is not None and not (held.let_in and offset <= held.offset):
+            raise HeldBackError(f"offset {held.offset} comes first")
+        try:
+            read = self._intake.read(message, read_at)
+        except HeldBackError as error:
+            self._held_back.hold_back(owned, message, str(error))
+            raise
+        if held is not None and offset == held.offset:
+            self._held_back.resume(owned)
+        return read
 
     def _refuse(
         self,
