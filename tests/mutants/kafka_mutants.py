@@ -988,11 +988,23 @@ MUTANTS = (
         "protocol/test_sending.py::test_an_acknowledgement_causes_at_most_a_window_of_copies",
     ),
     KafkaMutant(
+        "decode all statements before the first is applied",
+        "workers/endpoint/apply_work.py",
+        "        end = time.monotonic() + LONG\n"
+        "        for number, message in enumerate(unread):\n",
+        "        end = time.monotonic() + LONG\n"
+        "        for one in unread:\n"
+        "            self._intake.read(one, read_at)\n"
+        "        for number, message in enumerate(unread):\n",
+        "workers/test_transactions.py::test_statements_for_which_there_is_no_room_are_not_decoded",
+    ),
+    KafkaMutant(
         "let refused statements fill a transaction",
         "node/endpoint/transaction.py",
         "        if number is None and command.also:\n",
         "        if command.also:\n",
-        "workers/test_transactions.py::test_statements_for_which_there_is_no_room_are_not_decoded",
+        "node/test_examples.py::"
+        "test_one_send_on_handles_of_which_one_is_unknown_touches_none_of_them",
     ),
     KafkaMutant(
         "read any headers with the bodies of small messages",

@@ -538,6 +538,7 @@ def test_one_send_on_handles_of_which_one_is_unknown_touches_none_of_them() -> N
     (position, entry), *_ = net["ServerA"].cmd.unread()
     tx.command(position, net["ServerA"]._command(entry))
     assert [key[1] for key in tx.machines] == [D1]
+    assert tx.planned == 1, "the copies that it does not send do not fill the transaction"
 
 
 def test_one_send_names_a_thousand_handles_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
