@@ -999,6 +999,20 @@ MUTANTS = (
         "workers/test_transactions.py::test_statements_for_which_there_is_no_room_are_not_decoded",
     ),
     KafkaMutant(
+        "apply bisected work without a limit",
+        "workers/endpoint/apply_work.py",
+        "            if number and (tx.is_full or time.monotonic() > end):",
+        "            if number and work.opens and (tx.is_full or time.monotonic() > end):",
+        "workers/test_transactions.py::test_work_that_is_bisected_has_a_limit_too",
+    ),
+    KafkaMutant(
+        "apply later parts of bisected work before the records that had no room",
+        "workers/endpoint/commit_work.py",
+        "                if applied.left and not work.opens:\n",
+        "                if False:\n",
+        "workers/test_transactions.py::test_work_that_is_bisected_has_a_limit_too",
+    ),
+    KafkaMutant(
         "let refused statements fill a transaction",
         "node/endpoint/transaction.py",
         "        if number is None and command.also:\n",

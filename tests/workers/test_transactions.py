@@ -15,6 +15,7 @@ from streams.embedded import Beside, Broker
 from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import Fetcher, KafkaError, KafkaException, LostBrokers, Message
 from streams.kafka.lag import read_ends, read_highs
+from streams.node import Transaction
 from streams.protocol import Cause, Command, CommandKind, Limits, Source
 from streams.wire import decode_journey, decode_result
 from streams.wire.records import HOP, command_record, header_of
@@ -220,6 +221,42 @@ def test_statements_for_which_there_is_no_room_are_not_decoded(
     numbers = [decode_result(m.value()).number for m in two.until(two.topics.result("A"), 24, mine)]
     assert numbers == [Number.HANDLE_UNKNOWN] * 12 + [0] * 12
     assert decoded == [one.command_id for one in (*refused, *sends)]
+
+
+def test_work_that_is_bisected_has_a_limit_too(two: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One record that fails must not put all others into one transaction."""
+    first, gate = two.endpoint(limits=PATIENT), Gate()
+    dialogs = begin(two, 12)
+    owned = first.worker.assignment.owned[0]
+    owned.allowance = Allowance(8)
+    planned, apply = list[int](), Transaction.command
+
+    def failing(tx: Transaction, position: int, one: Command) -> bool:
+        if one.body == b"waits":
+            gate.hold()
+        elif one.body == b"fails":
+            raise ZeroDivisionError
+        done = apply(tx, position, one)
+        planned.append(tx.planned)
+        return done
+
+    monkeypatch.setattr(Transaction, "command", failing)
+    waits, fails = (command(dialogs[0], body) for body in (b"waits", b"fails"))
+    sends = [
+        command(dialog, b"%d" % n)._replace(also=tuple(d.id for d in dialogs if d is not dialog))
+        for n, dialog in enumerate(dialogs)
+    ]
+    hand_over(two, waits)
+    gate.wait()
+    hand_over(two, fails, *sends)  # so the next batch has several of them
+    gate.open()
+    answers = [decode_result(m.value()) for m in two.until(two.topics.result("A"), 14, mine)]
+    assert [a.command_id for a in answers] == [c.command_id for c in (waits, fails, *sends)]
+    assert [a.number != 0 for a in answers] == [False, True] + [False] * 12
+    dialog = owned.endpoint.dialogs["DatabaseA", dialogs[0].id, True]
+    assert dialog.send_sequence == 13
+    assert max(planned) <= 8 + 12
+    assert first.failure is None
 
 
 def test_a_body_may_go_to_many_dialogs_if_it_may_go_to_one(two: Rig) -> None:

@@ -159,7 +159,7 @@ class WorkApplier:
         end = time.monotonic() + LONG
         for number, message in enumerate(unread):
             beat()
-            if number and work.opens and (tx.is_full or time.monotonic() > end):
+            if number and (tx.is_full or time.monotonic() > end):
                 return unread[number:]
             topic, offset = message.topic() or "", message.offset() or 0
             if topic == inbox and (offset in early.applied or owned.look_ahead.has(offset)):

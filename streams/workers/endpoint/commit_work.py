@@ -121,9 +121,9 @@ class WorkCommitter:
     def _alone(self, owned: Partition, work: Work) -> bool:
         """Apply work in one transaction; bisect work that fails twice, down to a single item.
 
-        Returns ``False`` if Kafka aborted. Later work must not be applied in that case, because it
-        would advance the offsets past records that are read again, which would then be skipped as
-        repeated.
+        Returns ``False`` if Kafka aborted, or if a part had no room for all its records. Later work
+        must not be applied in that case, because it would advance the offsets past records that are
+        read again, which would then be skipped as repeated.
         """
         for _ in range(2):
             try:
@@ -159,7 +159,7 @@ class WorkCommitter:
     def _transact(
         self, owned: Partition, work: Work, rejection: RejectReason | None = None
     ) -> bool:
-        """Apply work, or report its ``rejection``; return ``False`` if Kafka aborted.
+        """Apply work, or report its ``rejection``; return ``False`` if records are read again.
 
         If the bodies are too large for one transaction, the allowance is halved until they fit;
         work that was already bisected is bisected further instead. A single item is read regardless
@@ -170,7 +170,12 @@ class WorkCommitter:
             began = time.monotonic()
             try:
                 applied = self._works.apply(owned, work, self._read_at, rejection, bodies)
-                return self._commit([applied], began)
+                if not self._commit([applied], began):
+                    return False
+                if applied.left and not work.opens:
+                    self._seek_back(owned)  # other parts of the bisected work come after these
+                    return False
+                return True
             except TooMuchError:
                 if work.opens and owned.allowance.records > 1:
                     owned.allowance.halve()
