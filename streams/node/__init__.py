@@ -10,7 +10,7 @@ from streams.node.endpoint.endpoint import Endpoint, Taken
 from streams.node.endpoint.flows import PROBES, UNLIMITED
 from streams.node.endpoint.moving import Moves, moves_of
 from streams.node.endpoint.outgoing import CommandResult, OutFrame, QueueMessage
-from streams.node.endpoint.overlay import Bodies
+from streams.node.endpoint.overlay import Bodies, TooMuchError
 from streams.node.endpoint.retention import RetentionFloor, TrimPoint
 from streams.node.endpoint.route_requests import (
     BeginNotice,
@@ -97,6 +97,7 @@ __all__ = [
     "SlotState",
     "Step",
     "Taken",
+    "TooMuchError",
     "Transaction",
     "TrimPoint",
     "TryAgain",

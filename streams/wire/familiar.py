@@ -22,6 +22,11 @@ _TEXT = b"\x48"
 """Avro length prefix of a text of 36 bytes."""
 _IDS = 2 * (1 + 36)
 """The size in bytes of two GUIDs as text."""
+_LENGTHS, _MISSES = 64, 4
+"""Maximum number of offsets at which ids are expected, and of patterns looked up for a record.
+
+Clients choose names, and so both the offsets and the bytes at which ids seem to be.
+"""
 _LONGEST = 9
 """Maximum size in bytes of a number; up to 63 bits, this decoder and Avro read the same value."""
 
@@ -31,20 +36,27 @@ class Familiar:
 
     def __init__(self, codec: Codec, decode: Callable[[bytes, uuid.UUID], Dialog]) -> None:
         self._prefix, self._decode = codec.prefix, decode
-        self._lengths: dict[int, None] = {}
+        self._lengths: list[int] = []
+        """The known offsets of the ids; the offset that was found last is first."""
         self._patterns: dict[tuple[bytes, bytes], Dialog] = {}
 
     def read(self, raw: bytes, conversation: uuid.UUID) -> Dialog:
         """Return the dialog in a record; raise the errors of ``decode``."""
-        for at in self._lengths:
+        misses = 0
+        for number, at in enumerate(self._lengths):
             if raw[at : at + 1] == _TEXT == raw[at + 37 : at + 38]:
                 try:
                     found = self._find(raw, at)
                 except ValueError:
                     break  # the slow path reports an invalid GUID or number
                 if found is not None:
+                    if number:
+                        self._lengths.insert(0, self._lengths.pop(number))
                     found.conversation = conversation
                     return found
+                misses += 1
+                if misses == _MISSES:
+                    break
         dialog = self._decode(raw, conversation)
         if raw[:PREFIX_LENGTH] == self._prefix:
             with suppress(ValueError):
@@ -71,10 +83,11 @@ class Familiar:
         at = raw.find(ids)
         if at < 0 or at != raw.rfind(ids):
             return  # GUIDs in upper case, or a name that contains both ids
-        if len(self._patterns) >= PATTERNS:
+        if len(self._patterns) >= PATTERNS or len(self._lengths) >= _LENGTHS:
             self._patterns.clear()
             self._lengths.clear()
         _, end = read_long(raw, at + _IDS, _LONGEST)
         _, end = read_long(raw, end, _LONGEST)
-        self._lengths[at] = None
+        if at not in self._lengths:
+            self._lengths.append(at)
         self._patterns[raw[:at], raw[end:]] = dialog.copy()

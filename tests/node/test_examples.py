@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from streams.errors import EventKind
+from streams.node import TooMuchError
 from streams.protocol import Limits, State
 from streams.routing import pick_broker
 from streams.topology import Transport
@@ -511,6 +512,52 @@ def test_the_copies_of_one_send_on_many_handles_are_limited_together() -> None:
     net.settle()
     assert net["ServerB"].bodies(TARGET) == [b"+" * 33] * 3
     assert [n for n in net["ServerA"].errors(EventKind.CONVERSATION) if n] == [8459]
+
+
+def test_the_size_of_what_sends_on_many_handles_transmit_counts() -> None:
+    """A copy counts once, but a hundred large ones would be megabytes."""
+    net, other = pair(Limits(copies=50)), conversation(2)
+    net.begin(A, D1)
+    net.begin(A, other)
+    net["ServerA"].transact()
+    tx = net["ServerA"].endpoint.begin(net["ServerA"], net.now, most=100)
+    net.send(A, D1, b"-" * 25, b"+" * 25, also=(other,))
+    for (position, entry), is_full in zip(net["ServerA"].cmd.unread(), (False, True), strict=True):
+        tx.command(position, net["ServerA"]._command(entry))
+        assert tx.is_full is is_full
+
+
+def test_a_refused_send_counts_the_dialogs_that_it_has_touched() -> None:
+    """Their state is written all the same."""
+    net, others = pair(), [conversation(n) for n in range(2, 6)]
+    for dialog in (D1, *others):
+        net.begin(A, dialog)
+    net["ServerA"].transact()
+    tx = net["ServerA"].endpoint.begin(net["ServerA"], net.now)
+    net.send(A, D1, b"no", type="unknown", also=tuple(others))
+    (position, entry), *_ = net["ServerA"].cmd.unread()
+    assert not tx.command(position, net["ServerA"]._command(entry))
+    assert tx.planned == 1 + len(others)
+
+
+def test_copies_that_are_sent_again_are_limited_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body is read once for all dialogs, and is written once for each."""
+    net, others = pair(), (conversation(2), conversation(3))
+    net.cut.add(("ServerA", "ServerB"))
+    for dialog in (D1, *others):
+        net.begin(A, dialog)
+    net.send(A, D1, b"-" * 30, also=others)
+    node, most = net["ServerA"], "streams.node.endpoint.transaction._MOST_COPIED"
+    node.transact()
+    node.forward()
+    monkeypatch.setattr(most, 60)
+    net.now += net.limits.retries[0]
+    node.transact()
+    node.forward()
+    monkeypatch.setattr(most, 59)
+    net.now += net.limits.retries[1]
+    with pytest.raises(TooMuchError, match="60 bytes of copies"):
+        node.transact()
 
 
 def test_what_one_send_on_many_handles_transmits_counts() -> None:

@@ -199,6 +199,43 @@ def test_a_name_that_contains_both_ids_is_no_pattern() -> None:
         assert patterns.read(s.encode_dialog(dialog), ID) == replace(dialog, conversation=ID)
 
 
+def dialog_of(far_service: str, **parts: Any) -> Dialog:
+    dialog = s.decode_dialog(examples()["Dialog"], ID)
+    empty: dict[str, Any] = {"held": {}, "partial": [], "parked": []}
+    return replace(dialog, far_service=far_service, conversation=ID, **empty, **parts)
+
+
+def test_lengths_of_names_do_not_make_other_dialogs_slow() -> None:
+    """Clients choose names, and so where the ids are in a record."""
+    patterns = Familiar(s.DIALOG, s.decode_dialog)
+    ours = s.encode_dialog(dialog_of("ours"))
+    for length in range(1, 500):
+        patterns.read(s.encode_dialog(dialog_of("x" * length)), ID)
+        patterns.read(ours, ID)
+        patterns.read(ours, ID)
+        assert patterns._lengths[0] == ours.index(b"H" + str(dialog_of("").group).encode())
+        assert len(patterns._lengths) <= 64
+
+
+def test_names_that_look_like_ids_are_looked_up_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The length of an id is the letter H."""
+    patterns, found = Familiar(s.DIALOG, s.decode_dialog), list[int]()
+    for length in range(1, 60):
+        patterns.read(s.encode_dialog(dialog_of("x" * length)), ID)
+    find = Familiar._find
+
+    def note(self: Familiar, raw: bytes, at: int) -> Dialog | None:
+        found.append(at)
+        return find(self, raw, at)
+
+    monkeypatch.setattr(Familiar, "_find", note)
+    hostile = dialog_of("H" * 256, far_broker="H" * 128)
+    assert patterns.read(s.encode_dialog(hostile), ID) == hostile
+    assert len(found) == 4
+
+
 def test_a_record_that_is_cut_off_is_no_familiar_one() -> None:
     patterns = Familiar(s.DIALOG, s.decode_dialog)
     raw = examples()["Dialog"]

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from streams.node import TooMuchError
 from streams.protocol import Command, CommandKind
 from streams.wire.records import command_record
 from streams.workers.endpoint import bodies as limits
 from streams.workers.endpoint import loop
 from streams.workers.endpoint.allowance import LEAST, LONG, SHORT, Allowance
-from streams.workers.endpoint.bodies import Bodies, TooMuchError
+from streams.workers.endpoint.bodies import Bodies
 from tests.running import eventually
 from tests.workers.rig import QUICK, Rig, Running, pause
 

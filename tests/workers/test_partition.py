@@ -173,17 +173,36 @@ class SlowIntake(Intake):
 def test_records_for_which_a_transaction_has_no_time_are_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A second is over before the third one. What failed before is applied whole, to find it."""
+    """A second is over before the third one, also when work that failed is divided."""
     unused, owned, clock = cast(Any, None), restored(5), Slow()
     monkeypatch.setattr(apply_work, "time", clock)
     intake = SlowIntake(Inputs("cmd", "in", "ack"), 1, unused, unused, clock)
     works = WorkApplier(intake, unused, Committed(), lambda: 0)
     records = [Message(topic="in", partition=0, offset=n, value=b"x") for n in range(5)]
-    applied = works.apply(owned, Work(records), 0.0)
-    assert (applied.left, applied.positions["in"]) == (records[2:], 2)
-    works.abandon([applied])
-    applied = works.apply(owned, Work(records, opens=False), 0.0)
-    assert (applied.left, applied.positions["in"]) == ((), 5)
+    for work in (Work(records), Work(records, opens=False)):
+        applied = works.apply(owned, work, 0.0)
+        assert (applied.left, applied.positions["in"]) == (records[2:], 2)
+        works.abandon([applied])
+
+
+def test_records_without_room_do_not_delay_a_timer_that_fails() -> None:
+    """Divided work ends at records for which there is no room; so they are its last part."""
+    records = [Message(topic="in", partition=0, offset=n, value=b"x") for n in range(2)]
+    other = (*KEY[:2], not KEY[2])
+    before, last = Work(records, due=[KEY], probes=[KEY], room=[other]).halves() or ()
+    assert last == Work(records, opens=False)
+    timers, room = before.halves() or ()
+    assert timers == Work(due=[KEY], probes=[KEY], opens=False)
+    assert room == Work(room=[other], opens=False)
+
+
+def test_work_without_timers_is_repeated_without_opening_windows() -> None:
+    """Bodies that the records release may be the reason of the failure."""
+    records = [Message(topic="ack", partition=0, offset=0, value=b"x")]
+    nothing, again = Work(records).halves() or ()
+    assert nothing.is_nothing
+    assert again == Work(records, opens=False)
+    assert again.halves() is None
 
 
 def test_a_body_that_is_gone_concerns_its_own_partition_only() -> None:

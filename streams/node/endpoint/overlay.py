@@ -41,6 +41,10 @@ _Committed = tuple[DialogKey | None, Iterator[DialogKey]]
 """The first committed member of a group that the overlay does not have, and later members."""
 
 
+class TooMuchError(Exception):
+    """The bodies that a transaction needs or writes exceed its limit; retry with less work."""
+
+
 class Bodies(Protocol):
     """The reader of bodies, which are stored once; the state has only their positions.
 
@@ -96,7 +100,8 @@ class Overlay:
 
     An overlay has no reference cycles, so reference counting frees it at once. ``most`` limits its
     frames and queue messages, and ``planned`` counts them. An input is never split, so a single
-    input may exceed the limit; waiting dialogs (``turns``) use only the rest of the limit. ``own``
+    input may exceed the limit; waiting dialogs (``turns``) use only the rest of the limit.
+    ``copied`` is the size in bytes of the copies that SENDs on several conversations add. ``own``
     contains messages for the system service, which the database reads without a queue. ``records``
     and ``chunks`` are the state records written for the overlay's dialogs; ``None`` marks a deleted
     chunk. ``probed`` contains the re-evaluated dialogs. ``repeated`` counts statements seen before;
@@ -111,6 +116,7 @@ class Overlay:
     most: int = UNLIMITED
     turns: Turns = field(default_factory=Turns)
     planned: int = 0
+    copied: int = 0
     statements: int = 0
     frames: list[OutFrame] = field(default_factory=list)
     queued: list[QueueMessage] = field(default_factory=list)
@@ -142,7 +148,7 @@ class Overlay:
     @property
     def is_full(self) -> bool:
         """Return whether the remaining inputs should be left to the next transaction."""
-        return self.planned >= self.most
+        return self.planned >= self.most or self.copied >= self.endpoint.limits.copies
 
     # --- dialogs ---------------------------------------------------------------------------------
 

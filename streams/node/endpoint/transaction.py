@@ -8,6 +8,7 @@ same inputs are read again.
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterable
 
 from streams.errors import EventKind, Number, text_of
@@ -16,7 +17,7 @@ from streams.node.endpoint.effects_to_records import effects_to_records, send_ac
 from streams.node.endpoint.execute import execute
 from streams.node.endpoint.flows import destination
 from streams.node.endpoint.outgoing import CommandResult
-from streams.node.endpoint.overlay import Overlay
+from streams.node.endpoint.overlay import Overlay, TooMuchError
 from streams.node.endpoint.turns import take_turns
 from streams.protocol import (
     ADDRESSES,
@@ -30,6 +31,9 @@ from streams.protocol import (
     Status,
     Transmit,
 )
+
+_MOST_COPIED = 32 << 20
+"""Maximum size in bytes of further copies of bodies that are read again, in a transaction."""
 
 
 class Transaction(Overlay):
@@ -50,13 +54,16 @@ class Transaction(Overlay):
         self._commands[position] = command
         self.statements += 1
         self.planned += 1
+        known = len(self.machines)
         number = execute(self, position, command)
         if command.cause is not None:
             seen = self.seen_of(command.cause.source)
             self.seen[command.cause.source] = seen.plus(command.cause, command, int(number or 0))
-        if number is None and command.also:
-            size = len(command.body or b"")
-            self.planned += len(command.also) * self.endpoint.limits.fragments(size)
+        if command.also:
+            copies, size = len(command.also) if number is None else 0, len(command.body or b"")
+            touched = len(self.machines) - known - 1
+            self.planned += max(0, touched, copies * self.endpoint.limits.fragments(size))
+            self.copied += copies * size
         if number is not None:
             self._end_request(command)
             self.emit_event(
@@ -250,13 +257,22 @@ class Transaction(Overlay):
                 machine.effects.clear()
 
     def _read_again(self) -> None:
-        """Read together all bodies that were accepted earlier and are transmitted now."""
+        """Read together all bodies that were accepted earlier and are transmitted now.
+
+        Raises TooMuchError if copies of the same bodies in several dialogs are too large together.
+        """
         known = self._commands
-        needed = {
-            effect.position: key[1]
+        users = [
+            (effect.position, key[1])
             for key, machine in self.machines.items()
             for effect in machine.effects
             if type(effect) is Transmit and effect.position not in known
-        }
+        ]
+        needed = dict(users)
         if needed:
             known.update(self.bodies.commands(needed))
+        if len(users) > len(needed):  # fragments, or a SEND on several conversations
+            read = Counter(position for position, _ in set(users))
+            copied = sum(len(known[p].body or b"") * (count - 1) for p, count in read.items())
+            if copied > _MOST_COPIED:
+                raise TooMuchError(f"{copied} bytes of copies")

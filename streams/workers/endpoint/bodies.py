@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from streams.kafka import Cluster, Fetcher, Headers, Message, headers_of, size_of
-from streams.node import Moves
+from streams.node import Moves, TooMuchError
 from streams.protocol import Command
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError
@@ -20,10 +20,6 @@ T = TypeVar("T", Command, Frame)
 
 MOVED_BYTES = 8 << 20
 """Limit in bytes of bodies and headers moved in one transaction; the last body may exceed it."""
-
-
-class TooMuchError(Exception):
-    """The bodies that a transaction needs exceed its limit; retry with less work."""
 
 
 @dataclass(slots=True)

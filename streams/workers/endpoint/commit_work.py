@@ -14,9 +14,9 @@ from typing import Any
 
 from streams.errors import SurroundingsError
 from streams.kafka import Consumer, FencedError, GoneError, TopicPartition
+from streams.node import TooMuchError
 from streams.workers.endpoint.allowance import BYTES, LONG
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
-from streams.workers.endpoint.bodies import TooMuchError
 from streams.workers.endpoint.inputs import RejectReason
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.transactions import Transactions

@@ -48,10 +48,12 @@ class Work:
     def halves(self) -> tuple[Work, Work] | None:
         """Split work that could not be applied; ``None`` if it is a single item."""
         messages, due, probes, room = self.messages, self.due, self.probes, self.room
-        if self.opens:  # a failure in the backlog must not affect new work
-            return Work(messages, due, probes, opens=False), Work(room=room, opens=False)
-        if messages and self.timers:  # and a failing timer must not affect the records
-            return Work(messages, opens=False), Work((), due, probes, opens=False)
+        if (
+            self.opens
+        ):  # a failing timer must not affect the records, which may leave no room for it
+            return Work((), due, probes, room, opens=False), Work(messages, opens=False)
+        if room and self.timers:  # a failure in the backlog must not affect new work
+            return Work((), due, probes, opens=False), Work(room=room, opens=False)
         if due and probes:
             return Work((), due, opens=False), Work(probes=probes, opens=False)
         if len(self) <= 1:
