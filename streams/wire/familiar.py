@@ -32,18 +32,22 @@ _LONGEST = 9
 
 
 class Familiar:
-    """Decode dialogs written with ``codec``; for other forms, ``decode`` decodes field by field."""
+    """Decode dialogs written with ``codec``; for other forms, ``decode`` decodes field by field.
+
+    Threads may share it: offsets are replaced, not changed. An offset or a pattern that another
+    thread removes meanwhile is learned again.
+    """
 
     def __init__(self, codec: Codec, decode: Callable[[bytes, uuid.UUID], Dialog]) -> None:
         self._prefix, self._decode = codec.prefix, decode
-        self._lengths: list[int] = []
+        self._lengths: tuple[int, ...] = ()
         """The known offsets of the ids; the offset that was found last is first."""
         self._patterns: dict[tuple[bytes, bytes], Dialog] = {}
 
     def read(self, raw: bytes, conversation: uuid.UUID) -> Dialog:
         """Return the dialog in a record; raise the errors of ``decode``."""
-        misses = 0
-        for number, at in enumerate(self._lengths):
+        misses, lengths = 0, self._lengths
+        for number, at in enumerate(lengths):
             if raw[at : at + 1] == _TEXT == raw[at + 37 : at + 38]:
                 try:
                     found = self._find(raw, at)
@@ -51,7 +55,7 @@ class Familiar:
                     break  # the slow path reports an invalid GUID or number
                 if found is not None:
                     if number:
-                        self._lengths.insert(0, self._lengths.pop(number))
+                        self._lengths = at, *lengths[:number], *lengths[number + 1 :]
                     found.conversation = conversation
                     return found
                 misses += 1
@@ -84,10 +88,9 @@ class Familiar:
         if at < 0 or at != raw.rfind(ids):
             return  # GUIDs in upper case, or a name that contains both ids
         if len(self._patterns) >= PATTERNS or len(self._lengths) >= _LENGTHS:
-            self._patterns.clear()
-            self._lengths.clear()
+            self._patterns, self._lengths = {}, ()
         _, end = read_long(raw, at + _IDS, _LONGEST)
         _, end = read_long(raw, end, _LONGEST)
         if at not in self._lengths:
-            self._lengths.append(at)
+            self._lengths = *self._lengths, at
         self._patterns[raw[:at], raw[end:]] = dialog.copy()

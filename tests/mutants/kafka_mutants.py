@@ -1046,6 +1046,27 @@ MUTANTS = (
         "wire/test_codecs.py::test_lengths_of_names_do_not_make_other_dialogs_slow",
     ),
     KafkaMutant(
+        "use an offset that another thread may have removed",
+        "wire/familiar.py",
+        "self._lengths = at, *lengths[:number]",
+        "self._lengths = self._lengths[number], *lengths[:number]",
+        "wire/test_codecs.py::test_another_thread_may_forget_all_patterns_meanwhile",
+    ),
+    KafkaMutant(
+        "count conversations that a statement ignores",
+        "node/endpoint/transaction.py",
+        "if command.also and command.kind is CommandKind.SEND:",
+        "if command.also:",
+        "node/test_examples.py::test_conversations_of_other_statements_than_sends_do_not_count",
+    ),
+    KafkaMutant(
+        "drop what was read ahead when there is too much work",
+        _PARTITION,
+        "        self.look_ahead.put_back(work.ahead)\n        due, probes",
+        "        due, probes",
+        "workers/test_partition.py::test_less_work_gives_back_what_was_read_ahead",
+    ),
+    KafkaMutant(
         "apply bisected work without a limit",
         "workers/endpoint/apply_work.py",
         "            if number and (tx.is_full or time.monotonic() > end):",

@@ -9,7 +9,7 @@ import pytest
 
 from streams.errors import EventKind
 from streams.node import TooMuchError
-from streams.protocol import Limits, State
+from streams.protocol import CommandKind, Limits, State
 from streams.routing import pick_broker
 from streams.topology import Transport
 
@@ -538,6 +538,18 @@ def test_a_refused_send_counts_the_dialogs_that_it_has_touched() -> None:
     (position, entry), *_ = net["ServerA"].cmd.unread()
     assert not tx.command(position, net["ServerA"]._command(entry))
     assert tx.planned == 1 + len(others)
+
+
+def test_conversations_of_other_statements_than_sends_do_not_count() -> None:
+    """They are ignored."""
+    net, others = pair(), tuple(conversation(n) for n in range(2, 6))
+    net.begin(A, D1)
+    net["ServerA"].transact()
+    tx = net["ServerA"].endpoint.begin(net["ServerA"], net.now)
+    net.command(A, CommandKind.TIMER, D1, timeout=5, also=others)
+    (position, entry), *_ = net["ServerA"].cmd.unread()
+    assert tx.command(position, net["ServerA"]._command(entry))
+    assert tx.planned == 1
 
 
 def test_copies_that_are_sent_again_are_limited_together(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,6 +217,24 @@ def test_lengths_of_names_do_not_make_other_dialogs_slow() -> None:
         assert len(patterns._lengths) <= 64
 
 
+def test_another_thread_may_forget_all_patterns_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All endpoint workers of a process share them."""
+    patterns, find = Familiar(s.DIALOG, s.decode_dialog), Familiar._find
+    records = [s.encode_dialog(dialog_of("x" * length)) for length in range(1, 64)]
+    for raw in records:
+        patterns.read(raw, ID)
+
+    def forgetting(self: Familiar, raw: bytes, at: int) -> Dialog | None:
+        found = find(self, raw, at)
+        for length in range(64, 70):
+            self._learn(s.encode_dialog(dialog_of("x" * length)), dialog_of("x" * length))
+        return found
+
+    monkeypatch.setattr(Familiar, "_find", forgetting)
+    for raw in reversed(records):
+        assert patterns.read(raw, ID) == s.decode_dialog(raw, ID)
+
+
 def test_names_that_look_like_ids_are_looked_up_a_few_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -196,6 +196,15 @@ def test_records_without_room_do_not_delay_a_timer_that_fails() -> None:
     assert room == Work(room=[other], opens=False)
 
 
+def test_less_work_gives_back_what_was_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its reader has passed these records, so nothing would read them again."""
+    owned, given = restored(5), list[Message]()
+    monkeypatch.setattr(LookAhead, "put_back", lambda _, messages: given.extend(messages))
+    ahead = [Message(topic="in", partition=0, offset=n, value=b"x") for n in range(2)]
+    assert owned.lessen(Work(ahead=ahead)).ahead == ()
+    assert given == ahead
+
+
 def test_work_without_timers_is_repeated_without_opening_windows() -> None:
     """Bodies that the records release may be the reason of the failure."""
     records = [Message(topic="ack", partition=0, offset=0, value=b"x")]

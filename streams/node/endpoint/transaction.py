@@ -25,6 +25,7 @@ from streams.protocol import (
     Acknowledgement,
     Cause,
     Command,
+    CommandKind,
     DialogKey,
     Header,
     Message,
@@ -59,7 +60,7 @@ class Transaction(Overlay):
         if command.cause is not None:
             seen = self.seen_of(command.cause.source)
             self.seen[command.cause.source] = seen.plus(command.cause, command, int(number or 0))
-        if command.also:
+        if command.also and command.kind is CommandKind.SEND:
             copies, size = len(command.also) if number is None else 0, len(command.body or b"")
             touched = len(self.machines) - known - 1
             self.planned += max(0, touched, copies * self.endpoint.limits.fragments(size))

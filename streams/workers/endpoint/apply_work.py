@@ -149,7 +149,6 @@ class WorkApplier:
         read_at: float,
     ) -> Sequence[Message]:
         """Apply records and advance the offsets; return the records that do not fit."""
-        end = time.monotonic() + LONG
         unread, inbox = list(_unread(work.messages, positions)), self._intake.inputs.inbox
         frames = {
             message.offset(): self._intake.read(message, read_at)
@@ -157,6 +156,7 @@ class WorkApplier:
             if message.topic() == inbox
         }
         tx.foresee(frame for frame in frames.values() if isinstance(frame, Frame))
+        end = time.monotonic() + LONG  # without what is read for all records together
         for number, message in enumerate(unread):
             beat()
             if number and (tx.is_full or time.monotonic() > end):

@@ -202,6 +202,7 @@ class Partition:
         """Return less work after the allowance was halved; the timers left out become due again."""
         most = self.allowance.records
         self.arm(work.due[most:])
+        self.look_ahead.put_back(work.ahead)
         due, probes, room = (part[:most] for part in (work.due, work.probes, work.room))
         return replace(work, due=due, probes=probes, room=room, ahead=())
 
