@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from streams.cli.options.begin import begin_of
 from streams.client import Conversation, Exchange, PositionLostError, Received, Receiver
 from streams.client.inbox import Inbox
-from streams.kafka import Cluster, FencedError, headers_of, read_all
+from streams.kafka import AbortedError, Cluster, FencedError, headers_of, read_all
 from streams.protocol import Command, CommandKind
 from streams.wire import MalformedError, Topics
 from streams.wire.records import read_command
@@ -190,12 +190,13 @@ APPLICATIONS: dict[str, Callable[..., None]] = {
 def run(name: str, cluster: Cluster, *rest: str) -> None:
     """Run an application, with a new reader whenever Kafka has removed its member from the group.
 
-    On a busy machine a process, or its broker, may pause for longer than a session.
+    On a busy machine a process, or its broker, may pause for longer than a session. What it had
+    received then belongs to another member, so its commit is aborted.
     """
     while True:
         try:
             return APPLICATIONS[name](cluster, *rest)
-        except FencedError as error:
+        except (AbortedError, FencedError) as error:
             print(f"hopline: {error}", file=sys.stderr)
 
 

@@ -19,6 +19,8 @@ from sqlalchemy.engine import Engine
 from streams.client import Conversation, Receiver
 from streams.client import inbox as inbox_tables
 from streams.client.outbox import METADATA, Outbox
+from streams.kafka import AbortedError, Cluster, FencedError
+from tests.faults import applications
 from tests.faults.applications import ARRIVED, ORDERS, ROWS
 from tests.faults.processes import Child
 from tests.running import DEADLINE, System, running
@@ -28,6 +30,22 @@ SERVICES = ("InitiatorService", "TargetService")
 ORDERED, DIALOGS, KILLS = 3_000, 60, 6
 AHEAD = 400
 """Maximum number of messages in flight, so that every kill hits some."""
+
+
+@pytest.mark.parametrize("error", [AbortedError("reassigned", "Again."), FencedError("fenced")])
+def test_an_application_that_lost_its_messages_goes_on_with_a_new_reader(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    outcomes: list[Exception | None] = [error, None]
+
+    def application(*_: object) -> None:
+        outcome = outcomes.pop(0)
+        if outcome is not None:
+            raise outcome
+
+    monkeypatch.setitem(applications.APPLICATIONS, "source", application)
+    applications.run("source", Cluster("127.0.0.1:1"))
+    assert not outcomes
 
 
 def options(system: System) -> tuple[str, str]:
