@@ -69,7 +69,6 @@ class Blocks:
         self._file, self._marker, self._codec = file, marker, codec
         self._size = os.fstat(file.fileno()).st_size
         self._begin = begin
-        self._record = schema
         self._schema = {"type": "array", "items": schema}
         self._wanted = None if wanted is None else {"type": "array", "items": wanted}
 
@@ -125,7 +124,8 @@ class Blocks:
             if not block.records:
                 return []
             # A header takes at least one byte, so only large blocks need a count.
-            if len(data) > _HEADERS and exceeds(self._record, data, block.records, _HEADERS):
+            record = self._schema["items"]
+            if len(data) > _HEADERS and exceeds(record, data, block.records, _HEADERS):
                 raise ValueError(f"its records have more than {_HEADERS:,} headers")
             array = io.BytesIO(pack_long(block.records) + data + b"\0")
             found = fastavro.schemaless_reader(array, self._schema, self._wanted)

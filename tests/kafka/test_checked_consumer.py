@@ -43,6 +43,19 @@ def values(cluster: Cluster, topic: str) -> list[bytes]:
     return [message.value() or b"" for message in read_all(cluster, topic)]
 
 
+def looked_after(consumer: Consumer, health: ConsumerHealth) -> list[bytes | None]:
+    """Return the values up to the record behind; look after the consumer as a worker does."""
+    found: list[bytes | None] = []
+
+    def reads() -> bool:
+        found.extend(message.value() for message in consumer.consume(8, 0.1))
+        health.look(True, consumer)
+        return BEHIND in found
+
+    eventually(reads, "the record behind")
+    return found
+
+
 def received(consumer: Consumer, *last: bytes) -> list[bytes | None]:
     """Return the values until all of ``last`` have come, taken as the workers take records."""
     found: list[bytes | None] = []
@@ -234,15 +247,7 @@ def test_reading_continues_behind_records_with_a_wrong_length(
     health = ConsumerHealth(cluster)
     consumer = cluster.consumer(unique, stats=health.report, statistics_interval_ms=100)
     consumer.assign([TopicPartition(topic, 0, 0)])
-    found: list[bytes | None] = []
-
-    def reads() -> bool:
-        found.extend(message.value() for message in consumer.consume(8, 0.1))
-        health.look(True, consumer)
-        return BEHIND in found
-
-    eventually(reads, "the record behind")
-    assert found == [GOOD, BEHIND]
+    assert looked_after(consumer, health) == [GOOD, BEHIND]
     consumer.close()
 
 

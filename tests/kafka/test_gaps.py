@@ -24,7 +24,7 @@ from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from tests.kafka.raw_batch import UNCOMPRESSED, append, batch, disguised, record
 from tests.kafka.raw_transaction import RawTransactions
-from tests.kafka.test_checked_consumer import BEHIND, GOOD, good, received, topic_of
+from tests.kafka.test_checked_consumer import BEHIND, GOOD, good, looked_after, received, topic_of
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -174,14 +174,7 @@ def test_reading_continues_at_a_batch_without_response_behind_an_unreadable_one(
         fetch_message_max_bytes=1,
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
-    found: list[bytes | None] = []
-
-    def reads() -> bool:
-        found.extend(message.value() for message in consumer.consume(8, 0.1))
-        health.look(True, consumer)
-        return BEHIND in found
-
-    eventually(reads, "the record behind")
+    found = looked_after(consumer, health)
     assert [value for value in found if value != b"sound"] == [GOOD, BEHIND]
     consumer.close()
 

@@ -62,7 +62,7 @@ class Transaction(Overlay):
             self.seen[command.cause.source] = seen.plus(command.cause, command, int(number or 0))
         if command.also and command.kind is CommandKind.SEND:
             copies, size = len(command.also) if number is None else 0, len(command.body or b"")
-            touched = len(self.machines) - known - 1
+            touched = len(self.machines) - known - 1  # the state of refused dialogs is written too
             self.planned += max(0, touched, copies * self.endpoint.limits.fragments(size))
             self.copied += copies * size
         if number is not None:
