@@ -27,6 +27,7 @@ from streams.wire import Topics
 from streams.wire.records import queue_record
 from tests.capture.commands import begin, capture, records, send
 from tests.topology.build import NOW, shipped, write
+from tests.wire.values import type_for
 
 TRAFFIC = topologies_dir() / "combined" / "traffic.avro"
 FLOW = Direction("ServerA", "DatabaseA", "InitiatorService", "TargetService")
@@ -139,7 +140,8 @@ def arrived(conversation: int, at: str, *, from_initiator: bool = True, flags: i
     """Return a message in the queue of a database."""
     service, database, queue = at.split("/")
     parties = Parties("To", None, "From", "B", "DEFAULT", from_initiator)
-    header = Header(uuid.UUID(int=9), "DEFAULT", 0, 0, 0, Flag(flags))
+    kind = type_for(Flag(flags), "DEFAULT")
+    header = Header(uuid.UUID(int=9), kind, 0, 0, 0, Flag(flags))
     dialog = uuid.UUID(int=conversation)
     key, value, headers = queue_record(dialog, dialog, parties, header, Journey(9, 0, 0, 0), b"x")
     topic = Topics("ssb.").queue(service, database, queue)

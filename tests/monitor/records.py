@@ -17,6 +17,7 @@ from streams.wire import encode_event, encode_header, encode_journey, encode_par
 from streams.wire.bounds import LARGEST, LARGEST_EVENT, LARGEST_QUEUED_HOP, LONGEST
 from streams.wire.events import EVENT
 from tests.running import until_stable
+from tests.wire.values import type_for
 
 NOON = 1000 * int(datetime(datetime.now(UTC).year - 1, 11, 14, 22, 13, 20, tzinfo=UTC).timestamp())
 """An instant of the tests' day, in epoch milliseconds.
@@ -91,8 +92,8 @@ class Delivery:
             self.to_service, None, self.from_service, "A", "DEFAULT", self.from_initiator
         )
         header = Header(
-            uuid.UUID(int=self.id), "DEFAULT", self._number, self.enqueued_at, LIFETIME,
-            self.flags, self.fragment, self.fragment + 1,
+            uuid.UUID(int=self.id), type_for(self.flags, "DEFAULT"), self._number,
+            self.enqueued_at, LIFETIME, self.flags, self.fragment, self.fragment + 1,
         )  # fmt: skip
         journey = Journey(9, 0, self.attempt, self.sent_at, self.first_hop, visits)
         return [

@@ -19,6 +19,7 @@ from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibi
 
 import streams.wire as c
 from streams.protocol import (
+    ERROR,
     Ack,
     Cause,
     Chunk,
@@ -75,7 +76,7 @@ def examples() -> dict[str, bytes]:
     }  # fmt: skip
     return {
         "Route": c.encode_parties(Parties("T", "B2", "S", "B1", "C", True, True)),
-        "Message": c.encode_header(Header(ID, "type", 3, 1, 2, flags, 1, 2)),
+        "Message": c.encode_header(Header(ID, ERROR, 3, 1, 2, flags, 1, 2)),
         "Hop": c.encode_journey(Journey(15, 2, 1, 1, 2, (("I", 1), ("J", 2)))),
         "Ack": c.encode_ack(
             Ack(3, 9, 1, 2, 5, True, held=(((5, 0), (6, 2)), ((9, 1), (9, 1))), next_fragment=1)
