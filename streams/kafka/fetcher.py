@@ -18,8 +18,11 @@ CACHE_BYTES = 48 << 20
 """The total size of the caches of all :class:`Fetcher` of a worker."""
 RECORD_BYTES = 1_024
 """The bytes of a record besides its key and value: headers, and Python's objects."""
-_SKIP, _SKIP_BYTES = 600, 16 << 20
-"""Maximum number of records, and of bytes, to skip; more take longer than a new fetch (5 ms)."""
+_SKIP, _SKIP_BYTES = 600, 2 << 20
+"""Maximum number of records, and of bytes, to skip; more take longer than a new fetch (5 ms).
+
+Clients choose the size of the records between two bodies.
+"""
 _BLOCKED, _SUSPECTED, _REMEMBERED = 0.5, 100, 1_000
 """Seconds without a record until the fetch begins again at the requested offset (decision 46), the
 number of seeks that follow, and the maximum number of blocked offsets that are remembered."""

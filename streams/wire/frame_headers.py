@@ -37,8 +37,12 @@ _form: Callable[[Header], tuple[Any, ...]] = itemgetter(slice(Header._fields.ind
 _PLAIN = Flag.NONE, 0, 1
 """No flags and fragment 0 of 1: the values in the field order of :class:`Header`."""
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
-_PARTIES, _JOURNEYS, _JOURNEYS_READ = 16_384, 1_024, 4_096
-"""Cache sizes, for pairs of services that converse, and for distinct paths."""
+_PARTIES, _JOURNEYS, _JOURNEYS_READ = 16_384, 64, 4_096
+"""Cache sizes: pairs of services that converse, journeys to write, and journeys as they were read.
+
+The second is small, because a sender can choose journeys whose tuples have equal hashes; bytes, as
+in the third, have hashes with a secret key.
+"""
 _LATEST = LATEST.to_bytes(8, "big")
 _HOPS, _EXPIRES, _ATTEMPT, _SENT, _FIRST_HOP, _PATH = 10, 11, 19, 20, 28, 29
 """Offsets of the fields of a journey without long numbers: see :mod:`streams.wire.hop`."""

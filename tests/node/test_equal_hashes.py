@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from itertools import count, islice
 
 from streams.node import Record
+from streams.node.endpoint import effects_to_records
 from streams.node.endpoint.groups import Groups
-from streams.protocol import DEFAULT, Flag, Header, Parties
+from streams.protocol import DEFAULT, Flag, Header, Journey, Parties
 from streams.routing import Origin
+from streams.wire import encode_journey
 from streams.wire.records import HOP, MESSAGE, ROUTE, header_of, message_record
 
 from .harness import START
@@ -58,3 +60,42 @@ def test_numbers_of_buffered_fragments() -> None:
 
     assert len({hash(number) for number in chosen}) == 1
     assert len({hash(key(*number)) for number in chosen}) == 20
+
+
+class Counted(int):
+    """A number that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = int.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return int(self) == other
+
+
+def journeys(hops: int) -> Iterator[Journey]:
+    """Yield journeys of retries whose tuples have equal hashes."""
+    wanted = _turned(12345 * pow(_1, -1, _ALL), 33)
+    for attempt in count():
+        before = _5
+        for value in (hops, 7, attempt):
+            before = _turned(before + value * _2, 31) * _1 % _ALL
+        sent_at = (wanted - before) * pow(_2, -1, _ALL) % _ALL
+        if sent_at < 2**61 - 1:
+            yield Journey(Counted(hops), 7, attempt, sent_at)
+
+
+def _turned(number: int, by: int) -> int:
+    number %= _ALL
+    return (number << by | number >> (64 - by)) % _ALL
+
+
+def test_journeys_of_copies() -> None:
+    """A cache that a sender fills with equal hashes has 64 entries: seven comparisons for each."""
+    chosen = list(islice(journeys(9), 1_000))
+    assert len({hash(journey) for journey in chosen}) == 1
+    for use in (encode_journey, lambda journey: effects_to_records._arrived(journey, ("B", 2))):
+        Counted.compared = 0
+        for journey in chosen:
+            use(journey)
+        assert 0 < Counted.compared < 1_000 * len(chosen)

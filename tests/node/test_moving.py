@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from streams.node import Moves, TrimPoint, moves_of
+from streams.node.endpoint import moving
 
 from .harness import Net, Node, conversation
 from .places import D1, TARGET, A, B, pair
@@ -109,6 +112,21 @@ def test_many_bodies_are_not_moved() -> None:
         net.send(A, conversation(number), b"x")
     net.settle()
     assert found(net["ServerA"]) is None
+
+
+@pytest.mark.parametrize("limit", ["MOST_NEEDED", "MOST_EXAMINED"])
+def test_what_is_collected_to_be_moved_is_limited(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A week of messages that nobody acknowledges would need gigabytes."""
+    net = waiting(others=60)
+    net.cut.add(("ServerA", "ServerB"))
+    net.send(A, D1, b"waits", b"too")
+    net.settle()
+    node = net["ServerA"]
+    assert found(node) is not None
+    monkeypatch.setattr(moving, limit, 2)
+    assert found(node) is None
 
 
 def test_of_those_who_share_a_body_all_know_where_it_is() -> None:

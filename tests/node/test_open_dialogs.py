@@ -218,6 +218,37 @@ def test_large_dialogs_are_kept_as_records(monkeypatch: pytest.MonkeyPatch) -> N
     assert [*dialogs._awake] == [key]
 
 
+def test_a_deep_dialog_and_the_others_do_not_evict_each_other() -> None:
+    """Whoever has a million waiting messages would make a worker decode everything each time."""
+    dialogs = Dialogs(unpack_dialog)
+    others = [a_dialog(number) for number in range(10, 20)]
+    for key, dialog in others:
+        dialogs.put(key, dialog, encode_dialog(dialog))
+    waiting = encode_chunk(Chunk(range(0, 6_400_000, 100_000)))
+    deep = [a_dialog(number) for number in (1, 2)]
+    for key, dialog in deep:
+        dialog.last_copy = 7
+        dialogs.load(key, encode_dialog(dialog))
+        for at in range(4 * dialogs_module.AWAKE_BYTES // len(waiting)):
+            dialogs.put_chunk(key, at, waiting)
+    (first, _), (second, _) = deep
+    found = dialogs[first]
+    for key, dialog in others:
+        assert dialogs.get(key) is dialog
+    assert dialogs[first] is found, "it is not decoded again"
+    found.last_copy = 9
+    assert {first, *(key for key, _ in others)} == set(dialogs._awake)
+    assert len(dialogs[second].chunks) == len(found.chunks)
+    assert {second, *(key for key, _ in others)} == set(dialogs._awake), "one at a time"
+    assert dialogs[first].last_copy == 9
+    dialogs.forget(first)
+    assert dialogs[second] and set(dialogs._awake) == {second, *(key for key, _ in others)}
+    assert sum(kept.awake for kept in dialogs.all_kept()) == dialogs._awake_bytes
+    dialogs.load(second, encode_dialog(deep[1][1]))
+    assert second not in dialogs._awake
+    assert dialogs._deep is None
+
+
 def test_chunks_count_in_what_is_kept_as_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialogs_module, "AWAKE_BYTES", 10_000)
     dialogs = Dialogs(unpack_dialog)

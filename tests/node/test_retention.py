@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams.node import Moves, RetentionFloor, TrimPoint, catalog_of
+from streams.node.endpoint.retention import POSITIONS
 from streams.protocol import Limits
 
 from .harness import Entry, Net, Node, conversation, topology
@@ -190,6 +191,45 @@ def test_a_key_that_begins_again_during_a_round_needs_nothing_old() -> None:
     assert demand(node) == (1, 0, 0), "what is there now is needed"
     node.endpoint.load(key, None)
     assert demand(node)[0] > 1
+
+
+def deep(count: int) -> Node:
+    """Return a node with two dialogs: one whose messages all wait, and one with a single one."""
+    net = pair()
+    net.cut.add(("ServerA", "ServerB"))
+    for number in (1, 2):
+        net.begin(A, conversation(number))
+    net.send(A, conversation(1), *[b"x"] * count)
+    net.send(A, conversation(2), b"x")
+    net.settle()
+    return net["ServerA"]
+
+
+def test_a_dialog_with_many_positions_is_looked_at_in_steps() -> None:
+    """Otherwise all partitions of a worker would stand still for as long as it takes."""
+    node = deep(5 * POSITIONS)
+    retention, look = node.endpoint.retention, node.endpoint._look
+    retention.begin(TrimPoint(9_999, 0, 0))
+    steps = 1
+    while (found := retention.go_on(look, 1)) is None:
+        steps += 1
+    assert found == (2, 0, 0)
+    assert steps >= 7
+    assert demand(node).cmd == 2
+
+
+def test_a_dialog_that_goes_between_two_steps_needs_nothing() -> None:
+    node = deep(5 * POSITIONS)
+    retention, look = node.endpoint.retention, node.endpoint._look
+    key = next(key for key in node.endpoint.dialogs if key[1] == conversation(1))
+    retention.begin(TrimPoint(9_999, 0, 0))
+    while retention._examined is None or retention._examined.key != key:
+        assert retention.go_on(look, 1) is None
+    node.endpoint.load(key, None)
+    while (found := retention.go_on(look, 1)) is None:
+        pass
+    assert found.cmd > 2
+    assert demand(node).cmd == found.cmd
 
 
 def test_only_queues_with_one_reading_group_may_shrink() -> None:

@@ -21,6 +21,10 @@ dialogs are in flight, and 2,000 others are acknowledged in the same time.
 AWAKE_BYTES = 2 << 20
 """Maximum total size in bytes of the records of the dialogs kept in decoded form. A dialog with a
 full window of out-of-order fragments takes 200 kB in this form, and either party can cause this."""
+DEEP = AWAKE_BYTES // 4
+"""Size in bytes of the records of a deep dialog, which has some 150,000 waiting messages. One such
+dialog stays decoded beside the others; otherwise it would evict all others, and they would evict
+it, in every transaction."""
 
 Chunks = tuple[int, bytes] | dict[int, bytes] | None
 """Records of a dialog's chunks by number. A single chunk is stored as a tuple, because a
@@ -79,6 +83,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         self._unpack, self._limit = unpack, awake
         self._awake: OrderedDict[DialogKey, Dialog] = OrderedDict()
         self._awake_bytes = 0
+        self._deep: Kept | None = None
         self._kept: dict[DialogKey, Kept] = {}
         self._early: dict[DialogKey, tuple[int, bytes] | dict[int, bytes]] = {}
         """Chunks whose dialog has not been read yet."""
@@ -132,8 +137,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
     def load(self, key: DialogKey, record: bytes) -> tuple[Kept, Dialog]:
         """Store a record; return the decoded dialog, but keep only the bytes."""
         kept = self._of(key)
-        self._awake.pop(key, None)
-        self._count(kept, 0)
+        self._drop_awake(kept)
         kept.record = record
         return kept, self._read(kept)
 
@@ -154,9 +158,8 @@ class Dialogs(Mapping[DialogKey, Dialog]):
     def forget(self, key: DialogKey) -> Dialog | None:
         """Remove a dialog; return it, if it existed."""
         dialog, kept = self.get(key), self._kept.pop(key, None)
-        self._awake.pop(key, None)
         if kept is not None:
-            self._count(kept, 0)
+            self._drop_awake(kept)
         return dialog
 
     def _of(self, key: DialogKey) -> Kept:
@@ -175,15 +178,38 @@ class Dialogs(Mapping[DialogKey, Dialog]):
     def _keep_awake(self, kept: Kept, dialog: Dialog) -> None:
         self._awake[kept.key] = dialog
         self._awake.move_to_end(kept.key)
-        self._count(kept, kept.size)
-        while self._unpack is not None and self._are_too_many:
-            key, oldest = self._awake.popitem(last=False)
-            idle = self._kept[key]
+        if self._unpack is None:
+            return
+        self._count(kept, self._counted_size(kept))
+        while self._are_too_many:
+            idle = self._kept[next(iter(self._awake))]
             if idle.record is None:
-                self._awake[key] = oldest
+                self._awake.move_to_end(idle.key)
                 break
-            idle.last_copy = oldest.last_copy
-            self._count(idle, 0)
+            self._make_idle(idle)
+
+    def _counted_size(self, kept: Kept) -> int:
+        """Return the number of bytes counted for a dialog; a deep one replaces the one before."""
+        size, deep = kept.size, self._deep
+        if size <= DEEP:
+            self._deep = None if deep is kept else deep
+            return size
+        if deep is not None and deep is not kept:
+            self._make_idle(deep)
+        self._deep = kept
+        return 0
+
+    def _make_idle(self, kept: Kept) -> None:
+        """Keep only the records of a dialog."""
+        kept.last_copy = self._awake[kept.key].last_copy
+        self._drop_awake(kept)
+
+    def _drop_awake(self, kept: Kept) -> None:
+        """Drop the decoded form of a dialog."""
+        self._awake.pop(kept.key, None)
+        if self._deep is kept:
+            self._deep = None
+        self._count(kept, 0)
 
     @property
     def _are_too_many(self) -> bool:

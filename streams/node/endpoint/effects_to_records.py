@@ -174,7 +174,7 @@ def _with_visit(journey: Journey | None, visit: tuple[str, int]) -> Journey:
     return journey._replace(path=(*journey.path, visit))
 
 
-_arrived = lru_cache(1024)(_with_visit)
+_arrived = lru_cache(64)(_with_visit)  # small: a sender can choose journeys with equal hashes
 
 
 def _enqueue_own(

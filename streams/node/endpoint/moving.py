@@ -20,6 +20,11 @@ SHARE = 10
 """At most one in this many records may still be needed, so that a few writes free a lot."""
 AT_ONCE = 200
 """Maximum number of bodies moved in one transaction."""
+MOST_NEEDED = 100_000
+"""Maximum number of bodies to collect, in memory, of which the oldest are moved (8 MB)."""
+MOST_EXAMINED = 500_000
+"""Maximum number of positions to compare with the end, which takes 0.2 s; a transaction that moves
+bodies examines them again. If dialogs have more, their bodies stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +63,16 @@ def _few(
     if end - begin < least:
         return [], {}
     count, keys = endpoint.retention.below(which, end, AT_ONCE)
-    if count * SHARE > end - begin:
+    most, examined = min((end - begin) // SHARE, MOST_NEEDED), 0
+    if count > most:
         return [], {}
     needed: dict[int, uuid.UUID] = {}
-    for dialog in map(endpoint.dialogs.look, keys):
-        if dialog is not None:
-            positions = dialog.needed_frames() if which else dialog.needed_commands()
-            needed.update((p, dialog.conversation) for p in positions if p < end)
-    few = len(needed) * SHARE <= end - begin
-    return keys, {p: needed[p] for p in sorted(needed)[:AT_ONCE]} if few else {}
+    for dialog in filter(None, map(endpoint.dialogs.look, keys)):
+        positions = dialog.needed_frames() if which else dialog.needed_commands()
+        for position in positions:
+            examined += 1
+            if position < end:
+                needed[position] = dialog.conversation
+            if len(needed) > most or examined > MOST_EXAMINED:
+                return [], {}
+    return keys, {p: needed[p] for p in sorted(needed)[:AT_ONCE]}

@@ -12,8 +12,9 @@ rises, so a result stays valid.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from heapq import nsmallest
+from itertools import islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -21,7 +22,11 @@ from streams.node.endpoint.dialogs import Kept
 from streams.protocol import Dialog, DialogKey
 
 AT_ONCE = 250
-"""Number of dialogs examined between two turns of a worker; this takes a few milliseconds."""
+"""Number of steps between two turns of a worker. A step is one dialog, or :data:`POSITIONS`."""
+POSITIONS = 100
+"""Number of positions in a step: decoding them takes as long as decoding a small dialog (30 µs)."""
+Look = Callable[[Kept], Dialog | None]
+"""Returns a committed dialog, or ``None`` if it has been removed since."""
 
 
 class TrimPoint(NamedTuple):
@@ -37,13 +42,15 @@ class RetentionFloor:
 
     A change to a dialog is registered at once and examined later. A *round* examines the dialogs
     that were registered before it, a few at a time; dialogs that change during the round need no
-    record below the positions at its start.
+    record below the positions at its start. A dialog with many positions takes several steps.
     """
 
     def __init__(self) -> None:
         self._lowest: tuple[dict[Kept, int], dict[Kept, int]] = {}, {}  # cmd, in
         self._noted: dict[Kept, None] = {}
         self._round: list[Kept] = []
+        self._steps: Iterator[None] | None = None
+        self._examined: Kept | None = None
         self._floor: TrimPoint | None = None
 
     def note(self, kept: Kept, dialog: Dialog) -> None:
@@ -56,6 +63,8 @@ class RetentionFloor:
     def forget(self, kept: Kept) -> None:
         """Mark a dialog as needing no record."""
         self._noted.pop(kept, None)
+        if self._examined is kept:
+            self._examined = None
         for lowest in self._lowest:
             lowest.pop(kept, None)
 
@@ -70,26 +79,15 @@ class RetentionFloor:
         """Return whether a round is running."""
         return self._floor is not None
 
-    def go_on(self, look: Callable[[Kept], Dialog | None], most: int = AT_ONCE) -> TrimPoint | None:
-        """Continue the round; return the trim point when the round ends, otherwise ``None``.
-
-        ``look`` returns a committed dialog, or ``None`` if it has been removed since.
-        """
+    def go_on(self, look: Look, most: int = AT_ONCE) -> TrimPoint | None:
+        """Continue the round by ``most`` steps; return the trim point when the round ends."""
         if self._floor is None:
             return None
-        for _ in range(min(most, len(self._round))):
-            kept = self._round.pop()
-            dialog = look(kept)
-            if dialog is not None and dialog.needs_bodies:
-                needed = dialog.needed_commands(), dialog.needed_frames()
-                for lowest, positions in zip(self._lowest, needed, strict=True):
-                    first = min(positions, default=None)
-                    if first is None:
-                        lowest.pop(kept, None)
-                    else:
-                        lowest[kept] = first
-        if self._round:
+        if self._steps is None:
+            self._steps = self._examine(look)
+        if sum(1 for _ in islice(self._steps, most)) == most:
             return None
+        self._steps = None
         floor, self._floor = self._floor, None
         commands, frames = (min(lowest.values(), default=None) for lowest in self._lowest)
         return TrimPoint(
@@ -97,6 +95,26 @@ class RetentionFloor:
             floor.inbox if frames is None else min(floor.inbox, frames),
             floor.ack,
         )
+
+    def _examine(self, look: Look) -> Iterator[None]:
+        """Find the lowest positions of each dialog of the round; yield after each step."""
+        while self._round:
+            kept = self._examined = self._round.pop()
+            dialog = look(kept)
+            if dialog is not None and dialog.needs_bodies:
+                commands = yield from _lowest_of(dialog.needed_commands())
+                frames = yield from _lowest_of(dialog.needed_frames())
+                if self._examined is kept:  # otherwise it was forgotten between two steps
+                    self._set_lowest(kept, (commands, frames))
+            self._examined = None
+            yield
+
+    def _set_lowest(self, kept: Kept, found: tuple[int | None, int | None]) -> None:
+        for lowest, position in zip(self._lowest, found, strict=True):
+            if position is None:
+                lowest.pop(kept, None)
+            else:
+                lowest[kept] = position
 
     def below(self, which: int, position: int, most: int) -> tuple[int, list[DialogKey]]:
         """Return the number of dialogs that need a record below a position, and ``most`` of them.
@@ -107,3 +125,13 @@ class RetentionFloor:
         lowest = self._lowest[which].items()
         found = [(needed, kept.key) for kept, needed in lowest if needed < position]
         return len(found), [key for _, key in nsmallest(most, found, key=itemgetter(0))]
+
+
+def _lowest_of(positions: Iterator[int]) -> Generator[None, None, int | None]:
+    """Return the lowest of these positions; yield after each step but the last."""
+    lowest: int | None = None
+    while some := tuple(islice(positions, POSITIONS)):
+        lowest = min(some) if lowest is None else min(lowest, *some)
+        if len(some) == POSITIONS:
+            yield
+    return lowest
