@@ -1,6 +1,6 @@
 # make setup   everything into .venv, locked; Kafka's and Spark's jars into the user's cache
-# make test    linters, types, layers, and every capability once on real parts, in three processes;
-#              PROCESSES=N changes that
+# make test    linters, types, layers, and one test of every capability on real components, in
+#              three processes; PROCESSES=N changes that
 # make test-all  make test, and then the tests that are marked long; what CI runs
 # make browser a Chromium for the dashboard's tests, where there is none (make test does it)
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
@@ -16,11 +16,11 @@
 #              and under changed ones
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way, KEEP=1 leaves the system
 #              running with its dashboard, until hopline demo --stop
-# make bench   what everything costs, one table in 40 minutes; ROUNDS=N changes how exactly
+# make bench   all benchmarks in one table, 40 minutes; ROUNDS=N sets the number of rounds
 #              bench-routing, ... (bench/): one part; bench-kafka_memory, bench-kafka_heartbeats,
-#              bench-kafka_partitions and bench-verify: apart, they take long
+#              bench-kafka_partitions and bench-verify: run separately, because they take long
 # make docs    the documentation site, in build/site; a broken link fails
-# make lock    resolve the dependencies anew, with hashes; writes THIRD_PARTY_NOTICES.md, and audits
+# make lock    update the lock files, with hashes; writes THIRD_PARTY_NOTICES.md, and audits
 # make audit   known vulnerabilities of the locked packages and jars; exit code 2 where the
 #              vulnerability services cannot be reached
 # make sbom    a CycloneDX SBOM of each image, in build/sbom

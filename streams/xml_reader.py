@@ -172,7 +172,7 @@ class _Cost(_Scopes):
     def _take(self, nodes: float) -> None:
         self._left -= nodes
         if self._left < 0:
-            raise XmlError("more than a check against a schema may take")
+            raise XmlError("validation against the schema exceeds its limit")
 
 
 def _is_accepted(body: bytes, shape: _Depth) -> bool:

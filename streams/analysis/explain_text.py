@@ -46,8 +46,8 @@ def _explain_lines(answer: DecisionAnswer) -> Iterator[str]:
     if d.broker is not None:
         yield f"  with broker id {d.broker}"
     if len(answer.explanation.alternatives) > 1:
-        chosen = "by the conversation's id" if q.conversation else "shown for the first"
-        yield f"  of {', '.join(answer.explanation.alternatives)} ({chosen})"
+        chosen = "selected by the conversation's id" if q.conversation else "shown for the first"
+        yield f"  one of {', '.join(answer.explanation.alternatives)}, {chosen}"
     if len(d.candidates) > 1:
         yield f"  of the databases {', '.join(d.candidates)}"
     yield ""

@@ -141,7 +141,7 @@ def begin(
         if offset > highs[place]:
             raise UsageError(
                 f"{place[0]}/{place[1]} has no offset {offset:,} yet: it ends at {highs[place]:,}.",
-                "Give a smaller one with --since.",
+                f"Give an offset of at most {highs[place]:,} with --since.",
             )
     ends = None
     if not follow:

@@ -47,7 +47,7 @@ COMMANDS: dict[str, Entry] = {
         "streams.cli.ask.explain:explain", "Explain a routing decision, rule by rule.", start=True
     ),
     "path": Entry(
-        "streams.cli.ask.path:path", "Show all paths of a message, there and back.", start=True
+        "streams.cli.ask.path:path", "Show all forward and return paths of a message.", start=True
     ),
     "check": Entry("streams.cli.ask.check:check", "Find errors in a topology.", start=True),
     "up": Entry("streams.cli.run.up:up", "Run a topology on this machine.", start=True),

@@ -71,7 +71,7 @@ def _demand_stateable(stated: Stated) -> None:
         if key.endswith(".location") and _is_special(stated.properties[key]):
             raise UsageError(
                 f"{key} of the cluster {stated.name} is neither a file nor a folder.",
-                "The client library would read a device without end.",
+                "Name a regular file or a folder.",
             )
 
 

@@ -75,7 +75,8 @@ def _event_lines(result: Result) -> list[str]:
 
 def _acts(result: Result) -> list[str]:
     acts = Counter((f"{act['instance']}/{act['database']}/{act['service']}") for act in result.acts)
-    lines = [f"{where} acted for {counted(n, 'dialog')}" for where, n in acts.items()]
+    lines = [f"{where} processed {counted(n, 'dialog')}" for where, n in acts.items()]
     twice = Counter(act["conversation"] for act in result.acts)
     n = sum(count > 1 for count in twice.values())
-    return [*lines, f"{counted(n, 'dialog')} with an action at more than one place"] if n else lines
+    several = counted(n, "dialog was", "dialogs were")
+    return [*lines, f"{several} processed at more than one place"] if n else lines

@@ -52,7 +52,8 @@ def test_a_path_with_an_equals_sign(tmp_path: Path) -> None:
     ("argument", "message"),
     [
         ("no", "There is no folder no"), ("A=no.sql", "There is no file no.sql"),
-        ("=a.sql", "lacks its name"), ("A=", "lacks its script"), ("a.sql", "The instance name of"),
+        ("=a.sql", "No name precedes"), ("A=", "No script follows"),
+        ("a.sql", "The instance name of"),
         ("A=empty", "has no scripts"), ("empty", "has no scripts"), ("A=\0", "There is no file"),
         ("/dev/null", "The instance name of"), ("A=/dev/null", "neither a file nor a folder"),
         ("A=" + "x" * 5000, "There is no file"),

@@ -47,7 +47,7 @@ _HEAD = """\
     show_default=True,
     metavar="TEXT",
     help="Kafka principal of a role: {role} is replaced with its name, {kind} with the part "
-    "before the dot. A TEXT without either names one user for all roles that --role selects.",
+    "before the dot. Without a placeholder, all roles that --role selects share this user.",
 )
 @click.option("--apply", "wanted", is_flag=True, help="Create the ACLs on the cluster.")
 @click.option(

@@ -163,7 +163,7 @@ def outcome_text(rerun: Rerun, work: Job, outcome: Replayed) -> Iterator[str]:
 
 def _earlier(work: Job, outcome: Replayed) -> str:
     before = work.standing.position - outcome.delivered - outcome.failed
-    return f"; {before:,} were there before the start" if work.resumed else ""
+    return f"; {before:,} had been delivered by the earlier run" if work.resumed else ""
 
 
 def rate_of(outcome: Replayed) -> float:

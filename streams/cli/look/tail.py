@@ -67,9 +67,9 @@ def tail(
     """Print decoded records in the order of their times.
 
     TOPIC is a topic's name, with or without the prefix, or a pattern such as 'queue.*'. Without
-    TOPIC, all topics of the prefix are read except catalog, presence and metric. Uncommitted
-    records are not shown; malformed records are marked. Trimmed records and transactions that hide
-    records are reported on stderr.
+    TOPIC, all topics of the prefix are read except catalog, presence, metric and reading.
+    Uncommitted records are not shown; malformed records are marked. Trimmed records and
+    transactions that hide records are reported on stderr.
 
     \b
     hopline tail 'queue.*' --follow

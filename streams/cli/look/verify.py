@@ -74,7 +74,7 @@ class VerifyOptions:
     multiple=True,
     metavar="NAME|HOST:PORT",
     help="Another cluster that these dialogs use: [clusters.NAME], or HOST:PORT without TLS. "
-    "Repeatable.",
+    "May be repeated.",
 )
 @click.option(
     "--capture",

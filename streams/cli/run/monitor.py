@@ -106,7 +106,7 @@ def monitor(
     """Stream latency, duplicates and events into a SQL store.
 
     Runs until it is interrupted. With the same checkpoint and store, a restart continues where
-    it stopped. Needs Java 17.
+    it stopped. Needs Java 17 or newer.
     """
     config = MonitorConfig(
         bootstrap=given.bootstrap,

@@ -62,7 +62,8 @@ def _read_argument(argument: str) -> tuple[Imported, ...]:
     if not equals:
         raise UsageError(f"There is no folder {argument}.", _FORM)
     if not name.strip() or not rest:
-        raise UsageError(f"'{argument}' lacks its {'script' if name.strip() else 'name'}.", _FORM)
+        missing = "No script follows" if name.strip() else "No name precedes"
+        raise UsageError(f"{missing} '=' in '{argument}'.", _FORM)
     return (_named(name.strip(), Path(rest)),)
 
 

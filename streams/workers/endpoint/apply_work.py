@@ -183,7 +183,7 @@ class WorkApplier:
         is_statement = message.topic() == self._intake.inputs.cmd
         held, offset = owned.held_back if is_statement else None, message.offset() or 0
         if held is not None and not (held.let_in and offset <= held.offset):
-            raise HeldBackError(f"offset {held.offset} comes first")
+            raise HeldBackError(f"waits behind the statement at offset {held.offset}")
         try:
             read = self._intake.read(message, read_at)
         except HeldBackError as error:
