@@ -23,9 +23,9 @@ from streams.wire import Topics, encode_header, encode_journey, encode_parties
 from streams.wire.frame_headers import HOP_CODEC, MESSAGE_CODEC, ROUTE_CODEC
 from streams.wire.records import HOP, MESSAGE, ROUTE
 from streams.workers import Control
-from streams.workers.forwarder.lasting import Lasting
 from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.processor import Processor
+from streams.workers.forwarder.restart_state import Lasting
 from streams.workers.ownership import PairOwnership
 
 GROUP = "a gateway's loop, CPU time of each message, no Kafka"

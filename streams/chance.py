@@ -21,7 +21,7 @@ T = TypeVar("T")
 class Chance:
     """A generator with one seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | str) -> None:
         self._random = random.Random(seed).random
 
     def below(self, bound: int) -> int:
@@ -36,9 +36,9 @@ class Chance:
         """Return true in one of ``n`` draws on average."""
         return self.below(n) == 0
 
-    def heavy(self) -> float:
-        """Return a number from 0 up with mean 1 and a heavy tail (Pareto, exponent 2, minus 1)."""
-        return 1 / sqrt(1 - self._random()) - 1
+    def heavy(self, mean: float = 1.0) -> float:
+        """Return a number from 0 up with a heavy tail (Pareto, exponent 2, minus 1)."""
+        return mean * (1 / sqrt(1 - self._random()) - 1)
 
     def guid(self) -> uuid.UUID:
         """Return a UUID in the format of version 4."""

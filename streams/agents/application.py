@@ -28,7 +28,7 @@ from streams.agents.attempt import Handler
 from streams.agents.connected import ConnectedApp
 from streams.agents.driver import Transport, consumer_of
 from streams.agents.leaving import Worker
-from streams.agents.server import Server
+from streams.agents.queue_agent import Server
 from streams.client.begin import Begin
 from streams.client.id_secret import establish_secret
 from streams.errors import UsageError

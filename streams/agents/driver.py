@@ -23,13 +23,13 @@ from faust.transport.drivers import aiokafka
 from faust.types import TP, Message
 from mode.services import WaitResults
 
-from streams.agents.begun import Begun
 from streams.agents.connected import ConnectedApp
 from streams.agents.consumer_thread import ConsumerThread
 from streams.agents.dialog import NotConfirmedError
 from streams.agents.note import Note
 from streams.agents.polls import WokenConsumer
 from streams.agents.producer import Producer
+from streams.agents.started_coroutine import Begun
 from streams.client.begin import Beginning
 from streams.errors import HoplineError
 from streams.kafka import (

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streams.capture.container import CaptureReader
+from streams.capture.dialogs import UNREADABLE, DialogTalk, merge
 from streams.capture.group import group
 from streams.capture.judge import Judge, Standing, talks_in
-from streams.capture.talks import UNREADABLE, DialogTalk, merge
 from streams.topology import Topology
 from streams.wire.job import renewed
 

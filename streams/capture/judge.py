@@ -22,8 +22,8 @@ from streams.analysis.diff import (
 )
 from streams.analysis.estate import Estate
 from streams.capture.container import CaptureReader
+from streams.capture.dialogs import UNREADABLE, Arrival, Begin, DialogTalk, Party, TalkReader, merge
 from streams.capture.group import group
-from streams.capture.talks import UNREADABLE, Arrival, Begin, DialogTalk, Party, TalkReader, merge
 from streams.routing import broker_key
 from streams.topology import Database, Topology, homes_of
 

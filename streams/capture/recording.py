@@ -27,7 +27,7 @@ from streams.kafka import (
 from streams.prose import listed
 from streams.wire.place import place_of
 
-NOT_UNASKED = ("presence", "metric", "reading")
+ONLY_ON_REQUEST = ("presence", "metric", "reading")
 """Topics without traffic (heartbeats, metrics, reading positions), captured only on request."""
 _OPEN = 60.0
 """Seconds to wait for an open transaction."""
@@ -85,7 +85,7 @@ def choose(
         ours = {name: place for name, place in ours.items() if name in chosen}
         others = chosen - set(ours)
     else:
-        ours = {name: place for name, place in ours.items() if place.kind not in NOT_UNASKED}
+        ours = {name: place for name, place in ours.items() if place.kind not in ONLY_ON_REQUEST}
         others = set()
     for instance in instances:
         if instance not in {place.instance for place in ours.values()}:
@@ -105,7 +105,7 @@ def choose(
 
 
 def _unasked(cluster: Cluster) -> tuple[str, ...]:
-    return tuple(cluster.topics.prefix + kind for kind in NOT_UNASKED)
+    return tuple(cluster.topics.prefix + kind for kind in ONLY_ON_REQUEST)
 
 
 def _matching(names: Collection[str], pattern: str, prefix: str) -> list[str]:

@@ -29,9 +29,9 @@ import fastavro
 
 from streams.capture.batch import Batch, batch_of
 from streams.capture.codec import Codec
+from streams.capture.compression import Squeezer
 from streams.capture.packing import pack
 from streams.capture.record import Counts, Metadata, Record
-from streams.capture.squeeze import Squeezer
 from streams.errors import UsageError
 from streams.private import open_private
 from streams.schema import load

@@ -56,7 +56,7 @@ class Options:
 class Stage:
     """The shared objects of the acts.
 
-    ``say`` prints a line, ``progress`` overwrites one on a terminal.
+    ``say`` prints a line, ``progress`` overwrites one in a terminal.
     """
 
     options: Options

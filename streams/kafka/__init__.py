@@ -18,6 +18,7 @@ calls that may never return; ``outage``, ``lost_brokers``, ``stalled_fetch``, ``
 """
 
 from streams.kafka.acls import create_acls, set_passwords
+from streams.kafka.bounded_poll import take, take_more
 from streams.kafka.catalog import (
     CatalogState,
     Change,
@@ -41,6 +42,7 @@ from streams.kafka.cluster import (
     Producer,
     TopicPartition,
 )
+from streams.kafka.cluster_from_topology import demand_stateable, stated_cluster
 from streams.kafka.commits import Commits
 from streams.kafka.committed import Notes, Offsets, read_notes, read_notes_of, read_positions
 from streams.kafka.compare_topics import (
@@ -62,7 +64,7 @@ from streams.kafka.headers import Headers, headers_of, size_of
 from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung, find_open
 from streams.kafka.lag import Lags, read_begins, read_ends, read_highs, read_lags
 from streams.kafka.lost_brokers import LostBrokers
-from streams.kafka.notes import closed, note_of
+from streams.kafka.offset_metadata import closed, note_of
 from streams.kafka.patience import Patience, StuckError, in_time
 from streams.kafka.reader import (
     next_of,
@@ -72,13 +74,11 @@ from streams.kafka.reader import (
     read_live,
     watermarks,
 )
-from streams.kafka.recent import GATHERED, PROMPT, is_at_end, pausing, start_before_newest
-from streams.kafka.returning import Returning
+from streams.kafka.reassign_new_topics import Returning
+from streams.kafka.recent_records import GATHERED, PROMPT, is_at_end, pausing, start_before_newest
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stalled_fetch import StalledFetch
-from streams.kafka.stated import demand_stateable, stated_cluster
 from streams.kafka.statistics import ReadStatistics, Statistics, StatisticsReader
-from streams.kafka.taking import take, take_more
 from streams.kafka.topic_ids import NO_TOPIC, find_topic_id, topic_id, topic_ids
 from streams.kafka.transactor import AbortedError, Outgoing, Transactor
 from streams.kafka.trim import first_since, trim

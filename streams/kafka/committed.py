@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient
 
 from streams.kafka.cluster import Cluster
 from streams.kafka.coordinator import Answer, while_coordinator_moves
-from streams.kafka.notes import note_of
+from streams.kafka.offset_metadata import note_of
 
 _TIMEOUT = 30.0
 _PAUSE = 0.2

@@ -9,10 +9,10 @@ from collections import OrderedDict, deque
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from streams.errors import SurroundingsError
+from streams.kafka.bounded_poll import take_more
 from streams.kafka.cluster import Cluster, Message
 from streams.kafka.headers import size_of
 from streams.kafka.reader import next_of
-from streams.kafka.taking import take_more
 
 CACHE_BYTES = 48 << 20
 """The total size of the caches of all :class:`Fetcher` of a worker."""

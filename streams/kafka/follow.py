@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
+from streams.kafka.bounded_poll import take
 from streams.kafka.cluster import Cluster, Message
 from streams.kafka.consumer_health import ConsumerHealth
 from streams.kafka.headers import headers_of, size_of
-from streams.kafka.taking import take
 from streams.wire import MalformedError
 from streams.wire.describe import RawRecord
 

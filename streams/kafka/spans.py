@@ -10,11 +10,11 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
+from streams.kafka.bounded_poll import take
 from streams.kafka.cluster import Cluster, Message
 from streams.kafka.committed import Offsets
 from streams.kafka.listing import names_known
 from streams.kafka.reader import watermarks
-from streams.kafka.taking import take
 
 _SLICE = 0.2
 """Seconds per call of the client library; short, so that interrupts are handled."""

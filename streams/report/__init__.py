@@ -14,7 +14,7 @@ from streams.report.facts import (
 )
 from streams.report.gather import Facts
 from streams.report.ledger import Fault, Ledger
-from streams.report.read import read_dialogs, read_facts
+from streams.report.read import read_facts
 from streams.report.reasons import DISCARDED, WAITING, Endings, Fate
 
 __all__ = [
@@ -35,6 +35,5 @@ __all__ = [
     "Side",
     "Span",
     "balance",
-    "read_dialogs",
     "read_facts",
 ]

@@ -25,7 +25,6 @@ from streams.kafka import (
     read_begins,
     read_live,
 )
-from streams.protocol import Dialog, DialogKey
 from streams.report.begins import Begins
 from streams.report.facts import ALWAYS
 from streams.report.gather import Facts, Gatherer, refused_shared
@@ -34,8 +33,8 @@ from streams.report.record_reader import Record, RecordReader
 from streams.report.sites import Sites, queues
 from streams.topology import Topology, homes_of
 from streams.wire import MalformedError
-from streams.wire.state import decode_dialog, decode_positions
-from streams.wire.state_keys import POSITIONS_KEY, endpoint_of
+from streams.wire.state import decode_positions
+from streams.wire.state_keys import POSITIONS_KEY
 
 _PartsByDialog = defaultdict[bytes, list[Part]]
 
@@ -93,15 +92,6 @@ def counts_of(cluster: Cluster, topology: Topology) -> dict[str, int]:
     """Return the number of partitions of each home's commands."""
     topics = {cluster.topics.cmd(home): home for home in homes_of(topology)}
     return dict(Counter(topics[topic] for topic, _ in read_begins(cluster, list(topics))))
-
-
-def read_dialogs(cluster: Cluster, instance: str) -> Iterator[tuple[DialogKey, Dialog]]:
-    """Yield the endpoints of an instance from their current state records."""
-    for _, live in _state(cluster, instance):
-        for raw, value in live.items():
-            about = endpoint_of(raw)
-            if about is not None:
-                yield about.dialog, decode_dialog(value, about.conversation)
 
 
 def digest_of(body: bytes) -> bytes:

@@ -6,13 +6,10 @@ Time is whole microseconds from 0. Neither this module nor its callers read a re
 from __future__ import annotations
 
 import heapq
-import random
-import uuid
-from collections.abc import Callable, Sequence
-from math import sqrt
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
-T = TypeVar("T")
+from streams import chance
 
 MILLISECOND = 1_000
 SECOND = 1_000_000
@@ -75,39 +72,16 @@ class Alarm:
             self._action()
 
 
-class Chance:
-    """Seeded random numbers, equal on every platform and in every version of Python.
+class Chance(chance.Chance):
+    """Seeded random numbers for one consumer, named ``stream``.
 
-    Only ``random()`` of the standard generator is guaranteed to stay the same, and only division
-    and square root are rounded identically everywhere. ``stream`` separates consumers: an
-    additional draw by one consumer changes nothing for other consumers, so that a shortened
+    An additional draw by one consumer changes nothing for other consumers, so that a shortened
     scenario stays similar.
     """
 
-    __slots__ = ("_random",)
-
     def __init__(self, seed: int, stream: str) -> None:
-        self._random = random.Random(f"{seed}/{stream}").random
-
-    def below(self, bound: int) -> int:
-        """Return an integer from 0 to ``bound`` - 1."""
-        return int(self._random() * bound)
+        super().__init__(f"{seed}/{stream}")
 
     def happens(self, probability: float) -> bool:
         """Return true with this probability; for 0 and 1, no number is drawn."""
         return probability > 0 and self._random() < probability
-
-    def pick(self, items: Sequence[T]) -> T:
-        """Return one of the items."""
-        return items[self.below(len(items))]
-
-    def guid(self) -> uuid.UUID:
-        """Return a UUID in the format of version 4."""
-        number = 0
-        for _ in range(4):
-            number = number << 32 | self.below(1 << 32)
-        return uuid.UUID(int=number, version=4)
-
-    def heavy(self, mean: int) -> int:
-        """Return a number from 0 on, with this mean and a heavy tail (Pareto, exponent 2)."""
-        return int(mean * (1 / sqrt(1 - self._random()) - 1))

@@ -116,14 +116,14 @@ class Network:
         usual = latency.least + (self._chance.below(spread + 1) if spread else 0)
         if not latency.heavy:
             return self._clock.now + usual
-        due = self._clock.now + usual + self._chance.heavy(latency.heavy)
+        due = self._clock.now + usual + int(self._chance.heavy(latency.heavy))
         until = self._settings.until
         # One drawn delay in many millions is minutes long and delays all later copies, so limit
         # such a delay.
         return due if until is None else min(due, max(until, self._clock.now) + usual)
 
     def _lateness(self) -> int:
-        return self._chance.heavy(self._chance.pick(LATE))
+        return int(self._chance.heavy(self._chance.pick(LATE)))
 
     def _schedule(self, copy: Passage, at: int) -> None:
         ends = _ends(copy.sender, copy.receiver)

@@ -4,6 +4,13 @@ from streams.store.alarm import Alarm, AlarmKind, Severity
 from streams.store.database import MONITOR_STORE
 from streams.store.dialogs import DialogCounts, LockTime, Waiting, Which
 from streams.store.drops import Drop, drops_of
+from streams.store.figures import (
+    COPY_COLUMNS,
+    LATENCY_DIMENSIONS,
+    EventTotal,
+    LatencySummary,
+    Report,
+)
 from streams.store.links import Link
 from streams.store.mapping import as_columns
 from streams.store.message_rows import (
@@ -15,13 +22,6 @@ from streams.store.message_rows import (
 )
 from streams.store.missing import Missing, Whereabouts
 from streams.store.quantiles import Histogram, merged, percentile, percentiles
-from streams.store.report import (
-    COPY_COLUMNS,
-    LATENCY_DIMENSIONS,
-    EventTotal,
-    LatencySummary,
-    Report,
-)
 from streams.store.rollup import roll_up
 from streams.store.rows import (
     Cause,

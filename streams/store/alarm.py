@@ -1,4 +1,4 @@
-"""Alarms and their input, as values. :mod:`streams.store.judge` decides."""
+"""Alarms and their input, as values. :mod:`streams.store.alarms` decides."""
 
 from __future__ import annotations
 

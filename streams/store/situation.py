@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from streams.errors import Number
 from streams.store.alarm import Alarm, Facts
+from streams.store.alarms import ALARMING, LAG_LOOKS, decide
 from streams.store.dialogs import (
     DialogCounts,
     LockTime,
@@ -20,9 +21,8 @@ from streams.store.dialogs import (
     lock_time,
 )
 from streams.store.drops import Drop, find_drops
-from streams.store.judge import ALARMING, LAG_LOOKS, decide
+from streams.store.figures import Report
 from streams.store.links import Link, find_links
-from streams.store.report import Report
 from streams.store.rows import MalformedWindow
 from streams.store.sampled import looked_at, samples_at, samples_in
 from streams.store.state_rows import DialogSide, HeartbeatSample, LagSample, QueueSample, Trouble

@@ -19,8 +19,8 @@ from streams.kafka import FencedError
 from streams.workers.control import Control
 from streams.workers.endpoint import EndpointWorker, Pace, Tuning
 from streams.workers.forwarder import ForwarderWorker
+from streams.workers.log_context import WORKING
 from streams.workers.process import ROLES, Plan, Process, randomize_guid_hashes
-from streams.workers.working import WORKING
 
 __all__ = [
     "ROLES",

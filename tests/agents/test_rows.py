@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import UserDict
 
-from streams.agents.routing import keep_rows
+from streams.agents.data_dependent import keep_rows
 from streams.services import Handle, Turn
 
 INBOUND = Handle(uuid.UUID(int=1), is_initiator=False)

@@ -13,7 +13,7 @@ import pytest
 
 from streams.agents import Dialog, HoplineApp, Received
 from streams.agents.dialog import NotConfirmedError
-from streams.agents.served import locate
+from streams.agents.locate_queue import locate
 from streams.errors import UsageError
 from streams.kafka import Cluster, read_live
 from streams.live.admin.statements import Script, plan_script, publish_script

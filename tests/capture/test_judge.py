@@ -15,10 +15,10 @@ import pytest
 
 from streams.analysis import find_paths, find_sender
 from streams.analysis.diff import Change, Direction, remove
+from streams.capture.dialogs import TalkReader, merge
 from streams.capture.group import group
 from streams.capture.judge import DialogRow, Judge, Standing, judge_captures, tally
 from streams.capture.record import Record, TimestampType
-from streams.capture.talks import TalkReader, merge
 from streams.errors import InputError
 from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir

@@ -13,12 +13,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from streams.kafka import Cluster
-from streams.report.read import read_dialogs, read_facts
+from streams.report.read import read_facts
 from streams.topology import load
 from streams.wire import Topics
 from tests.containers.compose import ROOT, Compose, composed
 from tests.containers.container_faults import Fault, Group
 from tests.containers.smoke import delivered
+from tests.endpoints import read_dialogs
 from tests.faults.load import Load
 from tests.faults.observe import Observer, Sightings
 from tests.faults.processes import Supervisor, supervised

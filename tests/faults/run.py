@@ -12,7 +12,7 @@ from pathlib import Path
 from streams.embedded.properties import NOTHING
 from streams.kafka import Cluster
 from streams.report import Facts
-from streams.report.read import read_dialogs
+from tests.endpoints import read_dialogs
 from tests.faults.brief import BROKER, shortened
 from tests.faults.clusters import RunClusters, run_clusters
 from tests.faults.drains import drains, with_drains

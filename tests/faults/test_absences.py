@@ -16,9 +16,9 @@ import pytest
 
 from streams.kafka import Cluster, TopicPartition, read_notes_of
 from streams.report import read_facts
-from streams.report.read import read_dialogs
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
+from tests.endpoints import read_dialogs
 from tests.faults.brief import LONGEST
 from tests.faults.clusters import RunClusters, Site
 from tests.faults.injector import FaultInjector

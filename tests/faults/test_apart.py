@@ -11,7 +11,7 @@ import pytest
 from streams.client import Client, Conversation
 from streams.errors import EventKind, Number
 from streams.protocol import Limits
-from streams.report.read import read_dialogs
+from tests.endpoints import read_dialogs
 from tests.faults.clusters import RunClusters, run_clusters
 from tests.faults.load import Load
 from tests.faults.observe import Observer

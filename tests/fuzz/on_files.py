@@ -19,6 +19,7 @@ from streams.capture import (
     Record,
     TimestampType,
 )
+from streams.capture.conditions import condition_of
 from streams.capture.foreign.log import LogColumns
 from streams.capture.foreign.sources import Source as Foreign
 from streams.capture.look import look, raw
@@ -26,7 +27,6 @@ from streams.capture.manifest import MANIFEST, Gap, Manifest, Part, Recording, e
 from streams.capture.mask import rule_of
 from streams.capture.record import Counts
 from streams.capture.survey import survey
-from streams.capture.where import condition_of
 from streams.cli import main
 from streams.errors import HoplineError, InputError
 from streams.live.local.folder import UpFolder

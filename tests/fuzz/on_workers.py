@@ -29,10 +29,10 @@ from streams.wire.frame_headers import decode_parties
 from streams.wire.hop import Hop
 from streams.wire.records import HOP, ROUTE, ack_record, header_of, message_record
 from streams.workers.forwarder.buffered_copies import BufferedCopies
-from streams.workers.forwarder.lasting import Lasting
 from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.processor import Processor
 from streams.workers.forwarder.remote_producers import RemoteCopy
+from streams.workers.forwarder.restart_state import Lasting
 from tests.fuzz.mutate import joined, parts_of
 from tests.fuzz.on_records import parsed
 from tests.fuzz.target import ID, TOPICS, Target, documented_or, folder

@@ -14,9 +14,9 @@ from streams.client import Conversation, Receiver
 from streams.kafka import deploy, read_catalog
 from streams.live.views.places import Asked, places_of
 from streams.live.views.table import VIEWS
-from streams.report import read_dialogs
 from streams.topology import Queue
 from tests.command import hopline, rows
+from tests.endpoints import read_dialogs
 from tests.live.lives import PATIENT
 from tests.running import System, eventually, running
 

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from streams.analysis.diff import remove
 from streams.capture import CaptureReader
+from streams.capture.dialogs import merge
 from streams.capture.judge import DialogRow, Judge, Tally, judge_captures, tally
-from streams.capture.talks import merge
 from streams.errors import InputError
 from streams.monitor import Source, capture_rows
 from streams.resources import topologies_dir

@@ -16,9 +16,10 @@ from streams.errors import EventKind, Number
 from streams.kafka import Cluster, Message, deploy, headers_of
 from streams.live.verify import Asked, Verified
 from streams.protocol import CommandKind
-from streams.report import Fate, Fault, Ledger, Span, read_dialogs, read_facts
+from streams.report import Fate, Fault, Ledger, Span, read_facts
 from streams.wire import Topics, encode_event
 from streams.wire.records import read_command
+from tests.endpoints import read_dialogs
 from tests.monitor.agreed import agreed_captures, agreed_clusters
 from tests.monitor.written import KINDS, captured, topics_of
 from tests.running import System, eventually, running

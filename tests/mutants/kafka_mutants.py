@@ -1447,10 +1447,10 @@ MUTANTS = (
     ),
     KafkaMutant(
         "take a thousand records before their headers are counted",
-        "kafka/taking.py",
+        "kafka/bounded_poll.py",
         "    while len(taken) < most and room > 0:\n",
         "    while len(taken) < most:\n",
-        "kafka/test_taking.py",
+        "kafka/test_bounded_poll.py",
     ),
     KafkaMutant(
         "send the whole window again after a refusal",
@@ -1518,7 +1518,7 @@ MUTANTS = (
     ),
     KafkaMutant(
         "do not fetch from a partition while a record of another one waits",
-        "kafka/recent.py",
+        "kafka/recent_records.py",
         '"queued_min_messages": 16',
         '"queued_min_messages": 1',
         "kafka/test_read_ahead.py",
@@ -1675,7 +1675,7 @@ MUTANTS = (
     ),
     KafkaMutant(
         "end an agent with a malformed record",
-        "agents/server.py",
+        "agents/queue_agent.py",
         "except MalformedError as error:  # only",
         "except ZeroDivisionError as error:  # only",
         "agents/test_trouble.py::test_a_malformed_record_in_a_queue_is_logged_and_passed_over",

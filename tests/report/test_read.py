@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from streams.client import Conversation, StatementError
-from streams.report import Ending, EndpointKey, Facts, Fate, Missing, read_dialogs, read_facts
+from streams.report import Ending, EndpointKey, Facts, Fate, Missing, read_facts
+from tests.endpoints import read_dialogs
 from tests.running import System, eventually, running
 
 INITIATOR = ("ServerA", "DatabaseA")

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from streams.kafka import read_all
-from streams.report import EndpointKey, Fate, read_dialogs, read_facts
+from streams.report import EndpointKey, Fate, read_facts
 from streams.resources import topologies_dir
 from streams.topology import load
+from tests.endpoints import read_dialogs
 from tests.running import eventually, running
 
 SENDER = ("ServerA", "DatabaseA")

@@ -17,7 +17,7 @@ COPY = Entry(key=b"", value=b"", stored_at=0)
 class Unlucky(Chance):
     """Draws what happens once in many millions of times."""
 
-    def heavy(self, mean: int) -> int:
+    def heavy(self, mean: float = 1.0) -> float:
         """Return some minutes."""
         return 10_000 * mean
 

@@ -9,9 +9,9 @@ from streams.client import Conversation
 from streams.errors import EventKind, Number
 from streams.kafka import KafkaError, KafkaException
 from streams.protocol import Acknowledgement, Command, CommandKind, Limits, State
-from streams.report import read_dialogs
 from streams.wire import decode_event, decode_result
 from streams.wire.records import MESSAGE, command_record, header_of, read_ack
+from tests.endpoints import read_dialogs
 from tests.workers.rig import Gate, Rig, Running, eventually
 
 PATIENT = Limits(retries=(60_000,))

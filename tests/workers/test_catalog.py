@@ -19,6 +19,7 @@ from streams.kafka import (
     KafkaException,
     Message,
     UnusableCatalogError,
+    bounded_poll,
     change_for,
     create,
     deploy,
@@ -26,7 +27,6 @@ from streams.kafka import (
     publish,
     read_catalog,
     specs_of,
-    taking,
 )
 from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.topology import Topology, apply_sql
@@ -331,7 +331,9 @@ def test_the_end_is_found_although_no_fetch_is_empty(
     """With a record every 30 ms, the client never reports the end."""
 
     def take(consumer: Any, timeout: float) -> list[Message]:
-        return [message for message in taking.take(consumer, timeout) if message.error() is None]
+        return [
+            message for message in bounded_poll.take(consumer, timeout) if message.error() is None
+        ]
 
     monkeypatch.setattr("streams.workers.control.consumer.take", take)
     control = two.control("A")

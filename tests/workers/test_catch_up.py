@@ -22,9 +22,9 @@ from streams.workers.control import catch_up
 from streams.workers.control.catch_up import PAUSE, SOON, CatchUp
 from streams.workers.endpoint.inputs import HeldBackError, Inputs, Intake
 from streams.workers.forwarder.buffered_copies import BufferedCopies
-from streams.workers.forwarder.lasting import Lasting
 from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.processor import Processor
+from streams.workers.forwarder.restart_state import Lasting
 from streams.workers.ownership import _SLEPT
 from tests.running import DEADLINE
 from tests.workers.tomorrow import newer, under

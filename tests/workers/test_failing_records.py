@@ -23,11 +23,11 @@ from streams.workers.endpoint.inputs import RejectReason
 from streams.workers.endpoint.move_bodies import move_bodies
 from streams.workers.endpoint.partition import Work
 from streams.workers.forwarder.buffered_copies import BufferedCopies
-from streams.workers.forwarder.lasting import Lasting
 from streams.workers.forwarder.local_producer import LocalProducer
 from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.processor import Processor
 from streams.workers.forwarder.remote_producers import RemoteCopy
+from streams.workers.forwarder.restart_state import Lasting
 from streams.workers.record_errors import Skips, Tracebacks, is_caused_by_record
 from tests.node.test_lane import MS, WORLDS
 from tests.workers.rubbish import header

@@ -11,9 +11,10 @@ from streams.client import Conversation
 from streams.errors import EventKind, Number
 from streams.kafka import deploy
 from streams.protocol import ERROR, Limits, State
-from streams.report import read_dialogs, read_facts
+from streams.report import read_facts
 from streams.wire import decode_journey
 from streams.wire.records import HOP, MESSAGE, header_of
+from tests.endpoints import read_dialogs
 from tests.running import running
 from tests.workers.rig import QUICK, Rig, eventually, pair, pause
 

@@ -58,7 +58,7 @@ class Hint:
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class DeployedService:
     """A deployed service."""
 
     instance: Instance
@@ -70,7 +70,7 @@ class Home:
 class Deployed:
     """All services by name, and, by contract, the names of the services that accept it."""
 
-    homes: dict[str, list[Home]] = field(default_factory=dict)
+    homes: dict[str, list[DeployedService]] = field(default_factory=dict)
     accepting: dict[str, set[str]] = field(default_factory=dict)
 
     @staticmethod
@@ -80,7 +80,7 @@ class Deployed:
         for instance in topology.instances.values():
             for database in instance.databases.values():
                 for service in database.services.values():
-                    home = Home(instance, database, service)
+                    home = DeployedService(instance, database, service)
                     found.homes.setdefault(service.name, []).append(home)
                     for contract in service.contracts:
                         found.accepting.setdefault(contract, set()).add(service.name)

@@ -18,8 +18,8 @@ from streams.capture.foreign.cells import clean
 from streams.capture.foreign.findings import ForeignRow, Report
 from streams.capture.foreign.text import LONGEST, lines, pieces
 from streams.errors import InputError
+from streams.topology.saved_csv import delimiter_of, is_ruled
 
-_DELIMITERS = ",;\t|"
 _SPACE = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder(strict=False)
 _BINARY = {
@@ -79,7 +79,7 @@ def _csv(path: Path, known: Collection[str], report: Report) -> Iterator[Foreign
     if first.casefold().startswith("sep="):  # a first line that Excel understands
         first = next(text, "")
     csv.field_size_limit(LONGEST)
-    reader = csv.reader(chain((first,), text), delimiter=_delimiter(first, known), strict=True)
+    reader = csv.reader(chain((first,), text), delimiter=delimiter_of(first, known), strict=True)
     header: list[str] | None = None
     while True:
         at = text.number + (header is not None)
@@ -92,7 +92,7 @@ def _csv(path: Path, known: Collection[str], report: Report) -> Iterator[Foreign
             continue
         if header is None:
             header = [name.strip().casefold() for name in cells]
-        elif not _ruled(cells):
+        elif not is_ruled(cells):
             if len(cells) > len(header):
                 report.note("a row with more cells than the header", f"{path}:{at}")
             cells += [""] * (len(header) - len(cells))
@@ -116,22 +116,6 @@ class _Lines:
             if line is not None:
                 return line
             _too_long(self._report, self._path, self.number)
-
-
-def _delimiter(header: str, known: Collection[str]) -> str:
-    """Return the delimiter that yields most known columns; of several, the one with most words."""
-
-    def found(delimiter: str) -> tuple[int, int]:
-        words = [word.strip().strip('"').casefold() for word in header.strip().split(delimiter)]
-        return sum(word in known for word in words), len(words)
-
-    return max(_DELIMITERS, key=found)
-
-
-def _ruled(cells: list[str]) -> bool:
-    """Return whether a line is empty, or is sqlcmd's rule of dashes or its row count."""
-    text = "".join(cells).strip()
-    return not text.strip("-") or (len(cells) == 1 and text.startswith("(") and text.endswith(")"))
 
 
 # --- JSON ----------------------------------------------------------------------------------------

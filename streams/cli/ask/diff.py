@@ -118,8 +118,8 @@ def _tally(
 
 def _on_spark(captures: tuple[Path, ...], judge: Judge, master: str) -> Tally:
     from streams.capture import readers_of
+    from streams.capture.dialogs import merge
     from streams.capture.judge import Tally, tally
-    from streams.capture.talks import merge
     from streams.monitor import Source, count_captures
 
     sources = [

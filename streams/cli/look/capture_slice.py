@@ -11,11 +11,11 @@ import click
 
 from streams.capture import CaptureReader, CaptureWriter, Counts, Record
 from streams.capture.choose import Choice, choose
+from streams.capture.conditions import condition_of
 from streams.capture.edit import OURS, Done, Edit, Editor
 from streams.capture.foreign.findings import conversation_named
 from streams.capture.look import Look, look
 from streams.capture.mask import rule_of
-from streams.capture.where import condition_of
 from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.instant import INSTANT

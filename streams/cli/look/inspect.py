@@ -11,11 +11,11 @@ from typing import Any
 import click
 
 from streams.capture import CaptureReader, Record
+from streams.capture.conditions import condition_of
 from streams.capture.foreign.findings import conversation_named
 from streams.capture.look import Look, look, raw
 from streams.capture.side_paths import SidePath, side_paths
 from streams.capture.survey import survey
-from streams.capture.where import condition_of
 from streams.cli.exit_codes import NOT_OK
 from streams.cli.look.survey_text import survey_json, survey_text
 from streams.cli.options.answer import format_option

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
 import click
 
+from streams.capture.recording import ONLY_ON_REQUEST
 from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option, timeout_option
 from streams.cli.options.shared import cluster_of, cluster_options
@@ -25,7 +26,7 @@ from streams.wire.place import place_of
 
 _OPEN = 1.0
 """Seconds after which an open transaction is reported; a busy worker's transactions are shorter."""
-_NOT_UNASKED = ("catalog", "presence", "metric", "reading")
+_LEFT_OUT = ("catalog", *ONLY_ON_REQUEST)
 _ORDER = ("cmd", "txq", "ingress", "in", "ack", "event", "queue", "dialog", "result", "out")
 """The order of events within the same millisecond."""
 _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
@@ -126,7 +127,7 @@ def choose(
     """
     ours = {name: place_of(name, topics) for name in sorted(existing)}
     if wanted is None:
-        chosen = [n for n, p in ours.items() if p is not None and p.kind not in _NOT_UNASKED]
+        chosen = [n for n, p in ours.items() if p is not None and p.kind not in _LEFT_OUT]
         if not chosen:
             raise UsageError(
                 f"There are no topics with the prefix '{topics.prefix}'.",

@@ -1,6 +1,6 @@
 """Show what a command will change, and ask for confirmation unless ``--yes`` is given.
 
-The prompt appears only at a terminal; scripts simply continue (docs/decisions/0039).
+The prompt appears only in a terminal; scripts simply continue (docs/decisions/0039).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def step(verb: str, names: Iterable[str]) -> str:
 
 
 def confirm(*planned: Changes) -> None:
-    """Print each cluster with its changes on stderr; at a terminal, ask whether to continue.
+    """Print each cluster with its changes on stderr; in a terminal, ask whether to continue.
 
     If the answer is no, the command exits with code 1. If there are no changes, nothing is printed.
     """

@@ -66,7 +66,7 @@ def apply(
     """Create the topics of TOPOLOGY and write its objects into the catalog, in one transaction.
 
     Running workers use a new version within a second. Without --prune nothing is removed. The
-    command prints the plan first, and at a terminal it asks for confirmation. If the plan would
+    command prints the plan first, and in a terminal it asks for confirmation. If the plan would
     break open dialogs (their service or database would be gone, or they could not reach their other
     side), the command changes nothing unless --force is given, and the exit code is 1. The exit
     code is also 1 if topics have too few replicas, or if brokers leave transactions open for more

@@ -152,8 +152,8 @@ def run_agents(
     ``http`` is the address of /readyz, which reports whether they have started.
     """
     agents = options.agents()
-    from streams.agents.serve import serve  # import Faust only on demand
-    from streams.agents.stated import applications_of
+    from streams.agents.from_topology import applications_of
+    from streams.agents.run_applications import serve  # import Faust only on demand
     from streams.live.configuration.notice_agent import notice_maker
 
     topology = live_topology(read_catalog(cluster))

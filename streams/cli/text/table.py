@@ -16,7 +16,7 @@ _WIDEST = 36
 
 
 def table(rows: Iterable[Row], columns: Sequence[str], width: int) -> Iterator[str]:
-    """Yield the lines of a table with the columns that fit; on a terminal, name the others.
+    """Yield the lines of a table with the columns that fit; in a terminal, name the others.
 
     Only shortened cells of the rows are kept in memory, not whole bodies.
     """

@@ -6,8 +6,8 @@ import logging
 from typing import Any
 
 from streams.agents import HoplineApp
+from streams.agents.from_topology import Maker, Place
 from streams.agents.notice import notice_app
-from streams.agents.stated import Maker, Place
 from streams.kafka import Cluster
 from streams.live.configuration.directory import directory_of
 from streams.live.configuration.notice import Notices

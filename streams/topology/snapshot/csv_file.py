@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streams.topology.findings import Severity, Source
+from streams.topology.saved_csv import delimiter_of, is_ruled
 from streams.topology.snapshot.rows import DATABASE, RawRow, Rows
 from streams.topology.snapshot.text_file import read_lines
 from streams.topology.snapshot.views import VIEWS, Scope
 
-_DELIMITERS = ",;\t|"
 _LONGEST_CELL = 1 << 24
 
 
@@ -54,7 +54,7 @@ def _rows(path: Path, view: str, into: Rows) -> Iterator[RawRow]:
         into.present.add(view)
         return
     known = {*VIEWS[view].columns, DATABASE}
-    delimiter = _delimiter(lines[first], known)
+    delimiter = delimiter_of(lines[first], known)
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(lines[first:], delimiter=delimiter)
     header = [name.strip().casefold() for name in next(reader)]
@@ -70,26 +70,10 @@ def _rows(path: Path, view: str, into: Rows) -> Iterator[RawRow]:
     start = reader.line_num
     for cells in reader:
         at, start = start + first, reader.line_num
-        if _ruled(cells):
+        if is_ruled(cells):
             continue
         named = dict(zip(header, cells, strict=False))
         if database is not None:
             named.setdefault(DATABASE, database)
         places = {n: lines[at].find(c) + 1 for n, c in named.items() if c}
         yield RawRow(view, named, Source(str(path), at + 1, 1), places)
-
-
-def _delimiter(header: str, known: set[str]) -> str:
-    """Return the delimiter that finds the largest number of known columns in the header."""
-
-    def found(delimiter: str) -> int:
-        words = (word.strip().strip('"').casefold() for word in header.split(delimiter))
-        return sum(word in known for word in words)
-
-    return max(_DELIMITERS, key=found)
-
-
-def _ruled(cells: list[str]) -> bool:
-    """Return whether a line is empty, or is sqlcmd's rule of dashes or its row count."""
-    text = "".join(cells).strip()
-    return not text.strip("-") or (text.startswith("(") and text.endswith(")") and len(cells) == 1)

@@ -34,7 +34,7 @@ from streams.wire.state import (
 )
 from streams.wire.state_keys import POSITIONS_KEY, RequestKey, SeenKey, chunk_key, dialog_key
 from streams.workers.endpoint.rounds import Rounds
-from streams.workers.room import Room
+from streams.workers.produce_when_full import Room
 
 log = logging.getLogger("hopline.endpoint")
 

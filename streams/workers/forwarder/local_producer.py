@@ -33,8 +33,8 @@ from streams.kafka import (
 from streams.node import event
 from streams.wire import encode_event
 from streams.workers.event_counts import EventCounts, Traffic
+from streams.workers.produce_when_full import Room
 from streams.workers.pulse import beat
-from streams.workers.room import Room
 
 log = logging.getLogger("hopline.forwarder")
 

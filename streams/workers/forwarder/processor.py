@@ -29,13 +29,13 @@ from streams.workers.control import Control
 from streams.workers.forwarder.admission import admission
 from streams.workers.forwarder.buffered_copies import BufferedCopy
 from streams.workers.forwarder.fast_path import FastPath, Input
-from streams.workers.forwarder.lasting import Lasting
 from streams.workers.forwarder.local_producer import LocalProducer, source_of
 from streams.workers.forwarder.offset_tracker import OffsetTracker, Position, Where
 from streams.workers.forwarder.outcome_writer import OutcomeWriter
 from streams.workers.forwarder.postponed_events import PostponedEvents
 from streams.workers.forwarder.read_record import read_record
 from streams.workers.forwarder.remote_producers import RemoteCopy
+from streams.workers.forwarder.restart_state import Lasting
 from streams.workers.forwarder.topic_names import TopicNames
 from streams.workers.ownership import PairOwnership
 from streams.workers.pulse import beat

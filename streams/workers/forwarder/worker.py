@@ -7,11 +7,11 @@ import threading
 from streams.kafka import Cluster
 from streams.workers.control import Control
 from streams.workers.event_counts import EventCounts, Traffic
-from streams.workers.forwarder.lasting import Lasting
 from streams.workers.forwarder.local_producer import LocalProducer
 from streams.workers.forwarder.loop import ForwarderLoop
 from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.processor import Processor
+from streams.workers.forwarder.restart_state import Lasting
 from streams.workers.ownership import PairOwnership
 from streams.workers.pulse import rest
 from streams.workers.slot import Slot

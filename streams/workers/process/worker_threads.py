@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from streams.errors import HoplineError, SurroundingsError
 from streams.kafka import Cluster, KafkaException
 from streams.workers.control import END_WITHIN, Control
+from streams.workers.log_context import WORKING
 from streams.workers.process.free_memory import FreeMemory
 from streams.workers.process.worker import Worker, name_of
 from streams.workers.pulse import HUNG, Pulses, failure_of
-from streams.workers.working import WORKING
 
 log = logging.getLogger("hopline.process")
 

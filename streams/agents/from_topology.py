@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from streams.agents.application import HoplineApp
-from streams.agents.routing import routing_app
+from streams.agents.data_dependent import routing_app
 from streams.kafka import Cluster
 from streams.services import make_classifier
 from streams.settings import property_variable, setting_of

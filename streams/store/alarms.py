@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from streams.errors import Number, text_of
 from streams.prose import counted, listed
-from streams.store import judge_messages
+from streams.store import message_alarms
 from streams.store.alarm import Alarm, AlarmKind, Facts, Severity
 from streams.store.dialogs import Which
 from streams.store.state_rows import Trouble
@@ -255,7 +255,7 @@ def _stale(facts: Facts) -> Iterator[Alarm]:
 
 
 _RULES = (
-    _repeats, judge_messages.gaps, judge_messages.missing, _several_targets, _links, _stuck,
+    _repeats, message_alarms.gaps, message_alarms.missing, _several_targets, _links, _stuck,
     _parked, _dialogs, _lags, _malformed, _late, _stale,
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from streams.agents.begun import Begun
+from streams.agents.started_coroutine import Begun
 
 
 def test_what_waits_for_nothing_is_done_at_once() -> None:

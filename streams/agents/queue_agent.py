@@ -15,8 +15,8 @@ from streams.agents.attempt import Handler, attempt
 from streams.agents.connected import ConnectedApp
 from streams.agents.dialog import Saying
 from streams.agents.driver import consumer_of
+from streams.agents.locate_queue import Served, locate
 from streams.agents.polls import BUFFERED
-from streams.agents.served import Served, locate
 from streams.client.conversation import Conversation
 from streams.client.receiver import Received
 from streams.errors import SurroundingsError
