@@ -91,7 +91,8 @@ def test_exceptions_in_words_are_cut_and_counted() -> None:
     *lines, verdict = verified_text(Verified(found)).splitlines()
     shown = [line for line in lines if str(DIALOG) in line]
     assert len(shown) == 20 and shown[0] == (
-        f"  lost       {DIALOG}  initiator's 1 of 1970-01-01T00:00:01.000Z, ServerA/DatabaseA"
+        f"  lost       {DIALOG}  message 1 of the initiator, issued 1970-01-01T00:00:01.000Z, "
+        "ServerA/DatabaseA"
     )
     assert lines[-1] == "  ... and 11 more: --format json"
     assert verdict == "verdict                 30 lost, 1 miscounted by one side"

@@ -72,7 +72,8 @@ def _exception(fault: Fault, message: Missing) -> str:
     if fault is Fault.MISCOUNTED:
         what = f"{side} counts {message.sequence} sent, its commands differ"
     else:
-        what = f"{side}'s {message.sequence} of {instant(message.at) if message.at else '?'}"
+        issued = instant(message.at) if message.at else "?"
+        what = f"message {message.sequence} of the {side}, issued {issued}"
     return f"{fault.name.lower():<11}{message.conversation}  {what}, {message.place}"
 
 
