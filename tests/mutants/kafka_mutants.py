@@ -1138,6 +1138,21 @@ MUTANTS = (
         "node/test_retention.py::test_a_dialog_that_goes_between_two_steps_needs_nothing",
     ),
     KafkaMutant(
+        "let an error in a round end it",
+        "node/endpoint/retention.py",
+        "        if self._round:  # an error",
+        "        if False:  # an error",
+        "node/test_retention.py::test_an_error_in_a_round_lets_nothing_go",
+    ),
+    KafkaMutant(
+        "trim nothing while Kafka refuses one group",
+        "workers/process/trimming.py",
+        "                    refused = error\n                    continue\n",
+        "                    raise\n",
+        "workers/test_trimming.py::"
+        "test_a_group_that_kafka_refuses_does_not_stop_the_trimming_of_others",
+    ),
+    KafkaMutant(
         "collect any number of bodies to move",
         "node/endpoint/moving.py",
         "            if len(needed) > most or examined > MOST_EXAMINED:\n",

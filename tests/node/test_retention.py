@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from typing import NoReturn
 
 import pytest
 from hypothesis import given, settings
@@ -230,6 +231,20 @@ def test_a_dialog_that_goes_between_two_steps_needs_nothing() -> None:
         pass
     assert found.cmd > 2
     assert demand(node).cmd == found.cmd
+
+
+def test_an_error_in_a_round_lets_nothing_go() -> None:
+    node = deep(3)
+    retention, look = node.endpoint.retention, node.endpoint._look
+    retention.begin(TrimPoint(9_999, 0, 0))
+
+    def fail(kept: object) -> NoReturn:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        retention.go_on(fail)
+    found = [retention.go_on(look) for _ in range(3)]
+    assert [each for each in found if each is not None] == [(2, 0, 0)]
 
 
 def test_only_queues_with_one_reading_group_may_shrink() -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from streams.client import Conversation, Receiver
-from streams.kafka import headers_of, read_all, trim, watermarks
+from streams.kafka import KafkaError, KafkaException, headers_of, read_all, trim, watermarks
 from streams.node.endpoint.moving import TOO_MUCH
 from streams.protocol import Limits
 from streams.report import read_facts
 from streams.topology import load
 from streams.wire.records import MESSAGE, ORIGIN, OUTSIDE, header_of, is_moved, read_queued
+from streams.workers.process import trimming as trimming_module
 from streams.workers.process.trimming import Trimming, every
 from tests.workers.rig import PAIR, QUICK, TO_B, Gate, Killed, Rig, Running, eventually, pause, rig
 
@@ -110,6 +111,32 @@ def test_all_topics_shrink_when_everything_is_done(read: Rig) -> None:
     eventually(lambda: trimming.once() or begins(read, queue) in (1, 2) or pause(), "it shrinks")
     trimming.once()
     assert queued(read) == [b"two"]
+
+
+def test_a_group_that_kafka_refuses_does_not_stop_the_trimming_of_others(
+    read: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes the catalog could name one; all topics of the process would grow."""
+
+    def refuse(*_: object) -> NoReturn:
+        raise KafkaException(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED))
+
+    monkeypatch.setattr(trimming_module, "read_positions", refuse)
+    workers = [
+        read.endpoint("A", trims_every=0.05),
+        read.endpoint("B", trims_every=0.05),
+        read.forwarder("A"),
+        read.forwarder("B"),
+    ]
+    begin(read, b"one")
+    trimming = trims(read, *workers)
+
+    def shrunk() -> bool:
+        with pytest.raises(KafkaException):
+            trimming.once()
+        return begins(read, read.topics.cmd("A")) >= 2 or pause()
+
+    eventually(shrunk, "the commands are gone")
 
 
 @pytest.mark.long

@@ -90,7 +90,7 @@ class CommittedState:
         return self.catalog.message_types.get((self.instance, database, name))
 
     def error_epoch(self, database: str) -> int:
-        """Return how many times the database was set to end its conversations with an error."""
+        """Return how many times SET ERROR_BROKER_CONVERSATIONS was applied to the database."""
         return self.catalog.error_epochs.get((self.instance, database), 0)
 
     def members(self, database: str, group: uuid.UUID) -> Iterable[DialogKey]:

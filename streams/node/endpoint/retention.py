@@ -88,6 +88,8 @@ class RetentionFloor:
         if sum(1 for _ in islice(self._steps, most)) == most:
             return None
         self._steps = None
+        if self._round:  # an error has ended the steps; without the rest, the result would be wrong
+            return None
         floor, self._floor = self._floor, None
         commands, frames = (min(lowest.values(), default=None) for lowest in self._lowest)
         return TrimPoint(
@@ -99,7 +101,7 @@ class RetentionFloor:
     def _examine(self, look: Look) -> Iterator[None]:
         """Find the lowest positions of each dialog of the round; yield after each step."""
         while self._round:
-            kept = self._examined = self._round.pop()
+            kept = self._examined = self._round[-1]
             dialog = look(kept)
             if dialog is not None and dialog.needs_bodies:
                 commands = yield from _lowest_of(dialog.needed_commands())
@@ -107,6 +109,7 @@ class RetentionFloor:
                 if self._examined is kept:  # otherwise it was forgotten between two steps
                     self._set_lowest(kept, (commands, frames))
             self._examined = None
+            self._round.pop()
             yield
 
     def _set_lowest(self, kept: Kept, found: tuple[int | None, int | None]) -> None:

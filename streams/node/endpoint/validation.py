@@ -35,7 +35,7 @@ _MOST_TEXT = 2 << 20
 """Characters of the schemas that are kept compiled; each takes up to 70 bytes when compiled."""
 _schemas: dict[str, _Compiled | None] = {}
 _CHECKED_BYTES = 65_536
-"""Bytes of checked bodies after which a transaction no longer continues any run of messages.
+"""Number of validated bytes after which a transaction leaves buffered bodies to the next one.
 
 Checking these bytes takes up to about one second, or four seconds with a complex schema.
 """

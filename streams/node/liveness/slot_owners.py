@@ -192,5 +192,5 @@ class SlotOwners:
 
     def patience(self, slots: Iterable[str]) -> float:
         """Return the maximum silence in seconds of a live owner of one of these slots."""
-        signs = (self._last[slot] for slot in slots if slot in self._last)
-        return max((heartbeat.fresh for heartbeat in signs), default=0) / 1000
+        signs = (self._last.get(slot) for slot in slots)  # another thread removes silent names
+        return max((heartbeat.fresh for heartbeat in signs if heartbeat), default=0) / 1000

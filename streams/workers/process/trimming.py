@@ -74,7 +74,8 @@ class Trimming:
         trim_points = {
             place: end for worker in self._workers for place, end in worker.trim_points.items()
         }
-        trim_points |= self._received()
+        received, refused = self._received()
+        trim_points |= received
         beat()  # each of these requests may take 30 s to time out
         kept_since = self._control.now() - round(self._keep * 1000)
         young = first_since(self._cluster, trim_points, kept_since)
@@ -86,18 +87,21 @@ class Trimming:
         beat()
         for (topic, partition), begin in trim(self._cluster, begins).items():
             log.info("%s/%d begins at %d", topic, partition, begin)
+        if refused is not None:
+            raise refused
 
     @property
     def _endpoints(self) -> list[EndpointWorker]:
         return [worker for worker in self._workers if isinstance(worker, EndpointWorker)]
 
-    def _received(self) -> dict[tuple[str, int], int]:
-        """Return the positions of the queues' consumer groups.
+    def _received(self) -> tuple[dict[tuple[str, int], int], KafkaException | None]:
+        """Return the positions of the queues' consumer groups, and a refusal of Kafka, if any.
 
         A queue's partition belongs to the owner of the same partition number, modulo the instance's
         number of partitions.
         """
         found: dict[tuple[str, int], int] = {}
+        refused: KafkaException | None = None
         catalog = self._control.catalog
         owned: dict[tuple[str, str], set[int]] = {}
         for worker in self._endpoints:
@@ -109,6 +113,10 @@ class Trimming:
             numbers, count = owned.get((instance, home)), catalog.partitions[instance]
             if numbers:
                 beat()
-                passed = read_positions(self._cluster, group, [topic]).items()
+                try:
+                    passed = read_positions(self._cluster, group, [topic]).items()
+                except KafkaException as error:  # for one group; all other topics are trimmed
+                    refused = error
+                    continue
                 found |= {place: at for place, at in passed if place[1] % count in numbers}
-        return found
+        return found, refused
