@@ -42,7 +42,7 @@ def squeeze(codec: Codec, data: bytes) -> bytes:
 def inflate(codec: str, data: bytes) -> bytes:
     """Decompress; raise ValueError, or the library's error, for invalid data.
 
-    At most 256 MB are produced.
+    Data that is larger than 256 MB after decompression is invalid.
     """
     if codec == Codec.NULL.value:
         return data

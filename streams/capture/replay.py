@@ -50,8 +50,8 @@ class Clock:
 class Progress:
     """The progress of a replay; ``rate`` in records per second since the last report.
 
-    ``at`` is the due time of the latest record, in seconds of the plan; None if there are no
-    times.
+    ``at`` is the due time of the latest record, in seconds after the start of the plan; None if
+    records are sent without waiting.
     """
 
     sent: int

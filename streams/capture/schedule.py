@@ -188,7 +188,7 @@ def _moved(record: Record, prefix: str, to_prefix: str) -> Record:
 
 
 def renamed(topic: str, prefix: str, to_prefix: str) -> str:
-    """Return a topic's name under another prefix; raise UsageError if no such name exists."""
+    """Return a topic's name under another prefix; raise UsageError if it is too long."""
     if prefix == to_prefix:
         return topic
     if len(topic) == MAX_LENGTH or len(topic) - len(prefix) + len(to_prefix) > MAX_LENGTH:

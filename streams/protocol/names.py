@@ -1,4 +1,4 @@
-"""The longest names of a frame, in UTF-16 units, as SQL Server counts them (1.2)."""
+"""The maximum lengths of names in a frame, in UTF-16 code units, as SQL Server counts them."""
 
 from __future__ import annotations
 

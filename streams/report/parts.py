@@ -1,4 +1,6 @@
-"""The content of single records of dialogs, compact because parts are sorted and transmitted.
+"""Parts: the contents of single records of dialogs, for the audit.
+
+They are compact, because they are sorted and passed between processes.
 
 Ids are bytes, times are epoch milliseconds. ``at`` of a part is its record's partition and offset.
 The commands of one dialog are in one partition, and so are its state and its events.

@@ -103,10 +103,11 @@ class Endings:
     def _deciders(
         self, keys: Iterable[EndpointKey], sides: Mapping[EndpointKey, Side]
     ) -> Iterator[Side | None]:
-        """Yield the states, up to ``None`` for a removed endpoint that accepted no more messages.
+        """Yield the endpoints' states; ``None``, as the last, for a removed endpoint.
 
-        An END of the endpoint shows this, unless the sender's EndDialog is in the endpoint's queue:
-        then all earlier messages are also in the queue.
+        ``None`` means that this endpoint could not accept any more messages. An END of the endpoint
+        shows this, unless the sender's EndDialog is in the endpoint's queue: then all earlier
+        messages are also in the queue.
         """
         for key in keys:
             if key in sides:

@@ -54,7 +54,9 @@ class Snapshot:
 def take_snapshots(
     parts: Sequence[tuple[Cluster, Topology]], timeout: float = 60.0
 ) -> list[Snapshot]:
-    """Return the current ranges of clusters that share dialogs; the ends of states are read first.
+    """Return the current offset ranges of clusters that share dialogs.
+
+    The end offsets of the topics with the state of dialogs are read first.
 
     Raises SurroundingsError if a transaction stays open for ``timeout`` seconds in a topic other
     than `event`.

@@ -180,7 +180,7 @@ def read_error(body: bytes) -> tuple[int, str]:
 
 
 def _is_first(message: Incoming) -> bool:
-    """Return whether the message is the first of a dialog that the router has not begun."""
+    """Return whether the message is the first of a dialog in which the router is the target."""
     return message.sequence == 0 and not message.handle.is_initiator
 
 

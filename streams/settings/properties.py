@@ -38,7 +38,9 @@ class Sourced:
 _REPEATS = "without it, a retry of the producer could duplicate or reorder records."
 _OFFSETS = "an offset must not be committed before the record has taken effect."
 _REPORTED = "each client sets its own, and an early timeout would change the order of its records."
-_SHARE = "workers drain and revoke partitions only with their own assignment strategy."
+_SHARE = (
+    "workers rely on their own assignment strategy to drain partitions before they are revoked."
+)
 _OWN = "each client sets its own; clients that share one would fence each other."
 _MOVED = "all clients must map a key to the same partition, which holds its dialog."
 _CODE = "the writer of a file or a topology could run code in every client."

@@ -1,7 +1,7 @@
 """Simulated applications, which react to messages in a queue.
 
-An application's reading position is durable together with its commands, so a turn is atomic. A turn
-is never killed halfway, so crashes of applications need not be simulated.
+An application's reading position and its commands become durable together, so a turn is atomic. A
+turn is never killed halfway, so crashes of applications need not be simulated.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def next_instances(topology: Topology, instance: Instance) -> tuple[str, ...]:
 
 
 def _next_hops(topology: Topology, instance: Instance) -> Iterator[str]:
-    """Yield the addresses of an instance's routes; for TRANSPORT, those that services name."""
+    """Yield the addresses of an instance's routes; for TRANSPORT, those in service names."""
     for database in (*instance.databases.values(), instance.msdb):
         for route in database.routes:
             address = parse_address(route.address)

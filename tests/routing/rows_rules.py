@@ -189,8 +189,8 @@ ROWS = (
     ),
     RoutingExample(
         "R4.4d", DRV, f"{MATCHING}, 4",
-        "The end of a request is for the system service, and asks no configuration service: it "
-        "would wait for itself.",
+        "The message that ends a route request is for the system service: the configuration "
+        "service is not asked for its route, because the request would wait for itself.",
         at=sender(CONFIGURED, ACL, others=[database("DB2", services=[SYSTEM_SERVICE])]),
         asks=sent_from("AW", to=SYSTEM_SERVICE),
         expects=delivered("M5", by="AutoCreatedLocal", to="DB2"),

@@ -37,8 +37,8 @@ SERVICES = (
            DOCUMENTED, SBR),
     Ruling("EX-09", "The partner does not claim: nothing is sent until the principal answers.",
            DOCUMENTED, SBR),
-    Ruling("EX-10", "The principal reports that it is no longer the principal and the partner "
-           "claims: messages are sent to the partner.", DOCUMENTED, SBR),
+    Ruling("EX-10", "The principal reports that it no longer has this role, and the partner "
+           "claims the role: messages are sent to the partner.", DOCUMENTED, SBR),
     Ruling("N1", "For each service and database only one request is open, however many "
            "conversations wait (9770).", DOCUMENTED, DYNAMIC),
     Ruling("N2", "When the request ends, with or without an error, the conversations look for a "

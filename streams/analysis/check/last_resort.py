@@ -60,7 +60,8 @@ def _missed(estate: Estate, at: Home) -> Iterator[Finding]:
             "TA-21", Severity.WARNING, at, at.source,
             f"AutoCreatedLocal is dropped, and no route leads to {listed(lost)} of the same "
             "instance",
-            "For each service needed, create a route with its name and the address LOCAL.",
+            "For each service that is needed, create a route with that SERVICE_NAME and the "
+            "address LOCAL.",
             services=lost, initiators=sorted(begins),
         )  # fmt: skip
 

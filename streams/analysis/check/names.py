@@ -114,8 +114,8 @@ def _stale_route(estate: Estate, at: At, broker: str) -> Finding:
     unsure = [str(home) for home in homes if id_unstated(home.instance, home.database)]
     ids = [f"{home.database.broker_id} ({home})" for home in homes]
     remedy = (
-        f"State the broker_id of {listed(unsure)} in topology.yaml: a script does not contain it "
-        f"(SELECT service_broker_guid FROM sys.databases)."
+        f"State the broker_id of {listed(unsure)} in topology.yaml, because a script does not "
+        f"contain it. To find it, run SELECT service_broker_guid FROM sys.databases."
         if unsure
         else f"Create the route again with the broker id of the database that has {service}"
         f"{': ' + listed(ids) if ids else ''}."

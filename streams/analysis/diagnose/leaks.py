@@ -195,8 +195,8 @@ CAUSES: tuple[Cause[Side], ...] = (
         "never-ended", "Many idle dialogs",
         "reference 4.7, 4.8",
         "The fire-and-forget pattern leaves one endpoint per message on both sides. Let the target "
-        "END "
-        "CONVERSATION and the initiator answer its EndDialog, or reuse dialogs.",
+        "END CONVERSATION, and let the initiator do the same when it receives the EndDialog. Or "
+        "reuse dialogs.",
         _idle,
     ),
 )  # fmt: skip

@@ -139,7 +139,7 @@ def _complete(staging: Staging, report: Report, *, ends: bool) -> None:
 
 
 def _name_types(staging: Staging) -> None:
-    """Set the types that forwarders saw, by message numbers."""
+    """Set the message types that forwarders recorded, matched by message number."""
     if not staging.number("SELECT EXISTS (SELECT 1 FROM typed)"):
         return
     staging.run("CREATE INDEX typed_message ON typed (conversation, initiator, sequence)")

@@ -65,7 +65,7 @@ def tail(
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """Print decoded records in the order of their times.
+    """Print decoded records in timestamp order.
 
     TOPIC is a topic's name, with or without the prefix, or a pattern such as 'queue.*'. Without
     TOPIC, all topics of the prefix are read except catalog, presence, metric and reading.

@@ -39,7 +39,7 @@ def lines(
     *,
     area: bool = False,
 ) -> Options:
-    """Return a chart with a line for each series; ``colours`` are names of variables.
+    """Return a chart with a line for each series; ``colours`` are names of CSS variables.
 
     With ``area``, the chart has only one series, which the title names.
     """

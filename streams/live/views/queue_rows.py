@@ -25,7 +25,10 @@ _VALIDATED = {
 
 
 def queue_rows(asked: Asked, instance: Instance, database: Database, queue: Queue) -> Iterator[Row]:
-    """Yield a queue's rows: messages that its consumer group has not received, or all messages."""
+    """Yield a queue's rows: the messages that its consumer group has not received.
+
+    If the queue has no group, these are all messages.
+    """
     topic = asked.cluster.topics.queue(home_of(instance.name, database), database.name, queue.name)
     types = {t.name: t.validation for t in database.message_types.values()}
     for message in _left(asked.cluster, topic, queue.reading_group):

@@ -3,9 +3,9 @@
 A retry tries the next address, in both directions. If only the attempt's number decided, all
 choices on a round trip would change together, and some paths would never be tried. For example,
 with two addresses at each end, attempts 1, 3, 5 and so on would use the second address, and their
-answers would always return through the same address. So each instance on the path counts its rounds
-differently, and every combination of addresses has its turn (as soon as possible, if all have the
-same number of addresses).
+answers would always return through the same address. So each instance on the path moves through
+its addresses at a different pace, and every combination of addresses is tried (as soon as possible
+if all instances have the same number of addresses).
 """
 
 from __future__ import annotations
