@@ -112,7 +112,7 @@ def rows(found: dict[str, list[float]], count: int) -> list[Measurement]:
     half = TENTHS // 2
     group = f"{GROUP}, messages {count // 2:,} to {count:,}"
     ours, theirs = found[FORWARDER], found[PASSTHROUGH]
-    later = Measurement(group, "resident", Unit.BYTES, tuple(ours[half:]), "first five million",
+    later = Measurement(group, "resident", Unit.BYTES, tuple(ours[half:]), "first half",
                 tuple(ours[:half]), NO_GROWTH)  # fmt: skip
     return [later, replace(later, baseline=PASSTHROUGH, base=tuple(theirs[half:]), goal=None)]
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.kafka import Cluster, partitions_of, read_live
+from streams.kafka import Cluster, partitions_of
 from streams.protocol import Dialog, DialogKey
-from streams.wire.state import decode_dialog
-from streams.wire.state_keys import endpoint_of
+from streams.workers.endpoint import restore
 
 
 def read_dialogs(cluster: Cluster, instance: str) -> Iterator[tuple[DialogKey, Dialog]]:
-    """Yield the endpoints of an instance, without the positions of waiting messages."""
+    """Yield the endpoints of all partitions of an instance."""
     topic = cluster.topics.dialog(instance)
     for partition in partitions_of(cluster, topic):
-        for raw, value in read_live(cluster, topic, partition).items():
-            about = endpoint_of(raw)
-            if about is not None:
-                yield about.dialog, decode_dialog(value, about.conversation)
+        yield from restore.read_dialogs(cluster, topic, partition).items()

@@ -1,14 +1,14 @@
 """Services as Faust agents, instead of activated procedures. Only this package imports Faust.
 
-On a message's path: ``driver``, ``consumer_thread`` and ``polls`` read the queue, ``server`` takes
-the messages in order, ``attempt`` calls the handler until it succeeds, and ``dialog`` issues the
-statements. ``note`` is the metadata of the committed offset, ``producer`` writes tables, and
+On a message's path: ``driver``, ``consumer_thread`` and ``polls`` read the queue, ``queue_agent``
+takes the messages in order, ``attempt`` calls the handler until it succeeds, and ``dialog`` issues
+the statements. ``note`` is the metadata of the committed offset, ``producer`` writes tables, and
 ``activation`` reports start and end.
 
 ``application`` is what users create, on a ``connected`` cluster; ``access`` translates the
-settings, ``served`` validates the services. ``stated`` makes the applications of a topology,
-``serve`` runs them, and ``leaving`` ends a process that does not stop. ``routing`` and ``notice``
-run the services included in Hopline.
+settings, ``locate_queue`` validates the services. ``from_topology`` makes the applications of a
+topology, ``run_applications`` runs them, and ``leaving`` ends a process that does not stop.
+``data_dependent`` and ``notice`` run the services included in Hopline.
 """
 
 from streams.agents.application import HoplineApp, hopline_app

@@ -1,20 +1,20 @@
 """Clusters, clients, topics and the catalog in Kafka; nothing else imports confluent_kafka.
 
-``cluster`` creates all clients; ``stated`` finds a cluster that a topology defines. ``deploy`` is
-the deployment of a topology: ``create_topics`` and ``compare_topics``, then ``catalog``; ``acls``
-and ``brokers`` concern users and brokers.
+``cluster`` creates all clients; ``cluster_from_topology`` finds a cluster that a topology defines.
+``deploy`` is the deployment of a topology: ``create_topics`` and ``compare_topics``, then
+``catalog``; ``acls`` and ``brokers`` concern users and brokers.
 
 Every consumer is a ``checked_consumer``, which skips malformed batches that only a hostile writer
 sends (``unreadable``, ``silent_search``). To read: ``reader`` to the end of partitions, ``follow``
-and ``spans`` many topics, ``recent`` the newest records, ``fetcher`` single records, ``taking``
-what a client has already fetched, ``headers`` the headers of a record. To write in a transaction:
-``transactor``; ``fenced`` recognizes a client whose name another process has taken. Offsets and
-groups: ``commits``, ``committed``, ``notes``, ``lag``, ``members``, ``coordinator``; ``trim``
-deletes the beginnings of logs.
+and ``spans`` many topics, ``recent_records`` the newest records, ``fetcher`` single records,
+``bounded_poll`` what a client has already fetched, ``headers`` the headers of a record. To write in
+a transaction: ``transactor``; ``fenced`` recognizes a client whose name another process has taken.
+Offsets and groups: ``commits``, ``committed``, ``offset_metadata``, ``lag``, ``members``,
+``coordinator``; ``trim`` deletes the beginnings of logs.
 
 Errors and watchdogs: ``failure`` turns exceptions into errors with a remedy; ``patience`` limits
-calls that may never return; ``outage``, ``lost_brokers``, ``stalled_fetch``, ``returning``,
-``consumer_health`` and ``hung`` detect what the client does not report.
+calls that may never return; ``outage``, ``lost_brokers``, ``stalled_fetch``,
+``reassign_new_topics``, ``consumer_health`` and ``hung`` detect what the client does not report.
 """
 
 from streams.kafka.acls import create_acls, set_passwords

@@ -6,12 +6,13 @@ On a message's path, ``endpoint`` reads the message from ``cmd`` and writes it t
 
 Both packages share these modules: ``control`` provides the catalog and Kafka's time, and reads and
 writes heartbeats. ``slot`` is a worker's name across restarts, and ``ownership`` is a worker's
-right to work for a mirrored pair. ``room`` passes records to Kafka's client, ``record_errors``
-separates errors that a record causes from all others, and ``event_counts`` contains a worker's
-counters.
+right to work for a mirrored pair. ``produce_when_full`` passes records to Kafka's client,
+``record_errors`` separates errors that a record causes from all others, and ``event_counts``
+contains a worker's counters.
 
 The modules around them: ``process`` starts and stops workers, and trims topics; ``collector`` tunes
-the garbage collector, ``working`` names the worker in log lines, ``pulse`` detects hung threads.
+the garbage collector, ``log_context`` names the worker in log lines, ``pulse`` detects hung
+threads.
 ``http`` serves ``health`` and ``metrics``.
 """
 

@@ -1162,8 +1162,8 @@ MUTANTS = (
     KafkaMutant(
         "let a deep dialog evict all others",
         "node/endpoint/dialogs.py",
-        "        if size <= DEEP:\n",
-        "        if True:\n",
+        "        if size > DEEP:\n",
+        "        if False:\n",
         "node/test_open_dialogs.py::test_a_deep_dialog_and_the_others_do_not_evict_each_other",
     ),
     KafkaMutant(

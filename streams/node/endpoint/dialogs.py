@@ -180,7 +180,13 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         self._awake.move_to_end(kept.key)
         if self._unpack is None:
             return
-        self._count(kept, self._counted_size(kept))
+        size = kept.size
+        if size > DEEP:
+            self._replace_deep(kept)
+            size = 0  # it has a place of its own
+        elif self._deep is kept:
+            self._deep = None
+        self._count(kept, size)
         while self._are_too_many:
             idle = self._kept[next(iter(self._awake))]
             if idle.record is None:
@@ -188,16 +194,11 @@ class Dialogs(Mapping[DialogKey, Dialog]):
                 break
             self._make_idle(idle)
 
-    def _counted_size(self, kept: Kept) -> int:
-        """Return the number of bytes counted for a dialog; a deep one replaces the one before."""
-        size, deep = kept.size, self._deep
-        if size <= DEEP:
-            self._deep = None if deep is kept else deep
-            return size
-        if deep is not None and deep is not kept:
-            self._make_idle(deep)
+    def _replace_deep(self, kept: Kept) -> None:
+        """Let a deep dialog take the place of the one before."""
+        if self._deep is not None and self._deep is not kept:
+            self._make_idle(self._deep)
         self._deep = kept
-        return 0
 
     def _make_idle(self, kept: Kept) -> None:
         """Keep only the records of a dialog."""
