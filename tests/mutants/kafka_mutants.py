@@ -599,6 +599,13 @@ MUTANTS = (
         rule=7,
     ),
     KafkaMutant(
+        "retry at a turn with an old position of the forwarder",
+        _PARTITION,
+        " or self.endpoint.flows.has_retry",
+        "",
+        "workers/test_assignment.py",
+    ),
+    KafkaMutant(
         "take inputs that are not counted alike",
         _ASSIGNMENT,
         "            if topics != set(self.inputs):\n",

@@ -630,6 +630,15 @@ def lost_dialog() -> Net:
     return net
 
 
+def test_dialogs_retry_at_their_turn_only_after_the_stall() -> None:
+    net = lost_dialog()
+    flows = net["ServerA"].endpoint.flows
+    assert flows.has_retry
+    flow = flows.of(net["ServerA"].dialog(conversation(0), initiator=True))
+    flow.stalled = True
+    assert flow.lost and not flows.has_retry
+
+
 def transmits(net: Net, *, applies: bool) -> int:
     """Return how many messages ServerA's next transaction transmits."""
     node = net["ServerA"]

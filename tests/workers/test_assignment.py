@@ -13,9 +13,11 @@ from streams.wire import Topics
 from streams.wire.partition import partition_of
 from streams.workers.endpoint import assignment
 from streams.workers.endpoint.assignment import Assignment
+from streams.workers.endpoint.partition import Partition
 from streams.workers.endpoint.tuning import AS_USUAL
 
 COUNT = 4
+NOW = 1_000_000
 
 
 class Member:
@@ -29,6 +31,39 @@ class Member:
 
     def assign(self, _: Any) -> None:
         pass
+
+
+class Aside(Member):
+    """A consumer of the forwarder's group, which has passed a hundred records of ``out``."""
+
+    def committed(self, where: list[TopicPartition], **_: Any) -> list[TopicPartition]:
+        return [TopicPartition(one.topic, one.partition, 100) for one in where]
+
+
+def progress(next_due: int | None, *, retries: bool) -> int:
+    """Return what a partition knows of the forwarder's offset before its next transaction."""
+    cluster, ownership = SimpleNamespace(topics=Topics()), SimpleNamespace(home="A")
+    made = Assignment(cluster, "A", None, ownership, AS_USUAL)  # type: ignore[arg-type]
+    flows = SimpleNamespace(has_retry=retries)
+    endpoint: Any = SimpleNamespace(next_due=next_due, flows=flows, left_out=0, applied_until=0)
+    positions = dict.fromkeys(made.inputs, 0)
+    nothing: Any = None
+    owned = Partition(0, endpoint, nothing, nothing, positions, {}, nothing, mark=(1, NOW))
+    made.owned[0], made._aside = owned, Aside()  # type: ignore[assignment]
+    made.know_progress(NOW)
+    left_out: int = endpoint.left_out
+    return left_out
+
+
+@pytest.mark.parametrize(
+    ("next_due", "retries", "known"),
+    [(None, False, 0), (NOW + 1, False, 0), (NOW, False, 100), (NOW + 1, True, 100)],
+)
+def test_the_forwarders_offset_is_read_before_every_kind_of_retry(
+    next_due: int | None, retries: bool, known: int
+) -> None:
+    """After a stall, dialogs retry at their turn: with an old offset they waited for a second."""
+    assert progress(next_due, retries=retries) == known
 
 
 def test_ids_of_requests_are_made_for_the_partitions_that_kafka_has(

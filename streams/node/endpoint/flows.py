@@ -158,6 +158,11 @@ class Flows:
         return any(self.room(flow, now) > 0 for flow in self._wanting.values())
 
     @property
+    def has_retry(self) -> bool:
+        """Return whether a dialog may retry at its turn, because a stall has ended."""
+        return any(flow.lost and not flow.stalled for flow in self._wanting.values())
+
+    @property
     def waits(self) -> bool:
         """Return whether any dialog wants to transmit, now or later."""
         return bool(self._wanting)

@@ -113,11 +113,13 @@ class Assignment:
     def know_progress(self, now: int) -> None:
         """Read the forwarder's offset in ``out``, and the worker's in ``in``.
 
-        They are only needed if a timer is due: retries depend on the offset in ``out``, and the
-        removal of keys on the offset in ``in``.
+        They are only needed for retries, which depend on the offset in ``out``, and if a timer is
+        due: the removal of keys depends on the offset in ``in``. When a stall ends, thousands of
+        dialogs retry at their turn. With an old offset, each of them would wait for a second,
+        because its previous copy would seem to be in ``out``.
         """
         clock = time.monotonic()
-        due = [p for p in self.owned.values() if p.has_due(now) and clock >= p.progress_at]
+        due = [p for p in self.owned.values() if clock >= p.progress_at and p.needs_progress(now)]
         if not due:
             return
         out = self._cluster.topics.out(self._home)

@@ -155,10 +155,10 @@ class Partition:
         """Return whether dialogs must be re-evaluated after a catalog change."""
         return self.caught_up and self.endpoint.has_probes
 
-    def has_due(self, now: int) -> bool:
-        """Return whether a dialog may be due."""
+    def needs_progress(self, now: int) -> bool:
+        """Return whether a dialog may be due, or may retry at its turn."""
         due = self.endpoint.next_due
-        return due is not None and due <= now
+        return (due is not None and due <= now) or self.endpoint.flows.has_retry
 
     def look_for_trim_point(self, clock: float, every: float) -> TrimPoint | None:
         """Continue the search for the trim point; restart it after ``every`` seconds.
