@@ -6,10 +6,11 @@ import time
 from bisect import bisect_left
 from collections import OrderedDict, deque
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import KafkaError, TopicPartition
 
 from streams.errors import SurroundingsError
 from streams.kafka.bounded_poll import take_more
+from streams.kafka.checked_consumer import CheckedConsumer
 from streams.kafka.cluster import Cluster, Message
 from streams.kafka.headers import size_of
 from streams.kafka.reader import next_of
@@ -60,7 +61,7 @@ class Fetcher:
         self._cluster = cluster
         self._large = max(_LARGE, cache_bytes // _SHARE)
         self.bytes_returned = self.bytes_read = self._rested_at = self._size = 0
-        self._consumer: Consumer | None = None
+        self._consumer: CheckedConsumer | None = None
         self._cache: OrderedDict[int, tuple[Message, int]] = OrderedDict()
         self._read: deque[Message] = deque()
         self._next: int | None = None  # next offset to read; None before the first fetch

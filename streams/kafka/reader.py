@@ -8,7 +8,9 @@ from collections.abc import Container, Iterator, Sequence
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
+from streams.kafka.checked_consumer import CheckedConsumer
 from streams.kafka.cluster import Cluster, Message
+from streams.kafka.consumer_health import ConsumerHealth
 from streams.kafka.failure import NO_LEADER
 
 _PASSING = NO_LEADER | {
@@ -56,17 +58,21 @@ PATIENCE = 30.0
 """Seconds that a reader waits for a record before it checks whether Kafka is available."""
 _STILL = 4
 """Maximum number of consecutive waits of a reader while Kafka responds without records."""
+_CHECK = 1.0
+"""Seconds between two checks of a consumer's health."""
 
 
-def next_of(consumer: Consumer, topic: str, partition: int) -> Message:
+def next_of(
+    consumer: CheckedConsumer, topic: str, partition: int, health: ConsumerHealth | None = None
+) -> Message:
     """Return the next message of a consumer: a record, the end of a partition, or an error.
 
     Waits for slow responses; raises SurroundingsError after 30 s without any response, or after two
     minutes without a record or partition end. ``partition`` is a partition that is not read to its
-    end yet.
+    end yet. With ``health``, records that the client cannot read are skipped after about a minute.
     """
     for _ in range(_STILL):
-        message = consumer.poll(PATIENCE)
+        message = _poll(consumer, health)
         if message is not None:
             return message
         try:  # not watermarks(), which polls and would lose a record
@@ -81,6 +87,19 @@ def next_of(consumer: Consumer, topic: str, partition: int) -> Message:
         "A transaction may be open; retry after its timeout. `kafka-transactions.sh "
         "find-hanging` finds transactions that never time out.",
     )
+
+
+def _poll(consumer: CheckedConsumer, health: ConsumerHealth | None) -> Message | None:
+    """Return the next message, or ``None`` after PATIENCE seconds."""
+    if health is None:
+        return consumer.poll(PATIENCE)
+    until = time.monotonic() + PATIENCE
+    while (left := until - time.monotonic()) > 0:
+        message = consumer.poll(min(left, _CHECK))
+        if message is not None:
+            return message
+        health.look(False, consumer)
+    return None
 
 
 def read_all(
@@ -107,8 +126,12 @@ def read_from(
     topic.
     """
     topic, wanted = places[0].topic, [place.partition for place in places]
+    health = ConsumerHealth(cluster)
     consumer = cluster.consumer(
-        f"{cluster.topics.prefix}reader", auto_offset_reset="earliest", enable_partition_eof=True
+        f"{cluster.topics.prefix}reader",
+        auto_offset_reset="earliest",
+        enable_partition_eof=True,
+        stats=health.report,
     )
     try:
         # a new topic may get its leader in this time
@@ -118,7 +141,7 @@ def read_from(
         consumer.assign(list(places))
         left = set(wanted)
         while left:
-            message = next_of(consumer, topic, min(left))
+            message = next_of(consumer, topic, min(left), health)
             error, p = message.error(), message.partition() or 0
             offset = message.offset() or 0
             if error is None and p in left and offset < ends[p]:

@@ -9,12 +9,15 @@ use :func:`pausing`, which also fetches less often.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from streams.kafka.reader import next_of, watermarks
+from streams.kafka.reader import watermarks
+
+log = logging.getLogger("hopline.kafka")
 
 GATHERED: dict[str, Any] = {"fetch_queue_backoff_ms": 10}
 """Configuration of a consumer that gathers records while it processes others."""
@@ -32,6 +35,10 @@ client's memory, whatever they inflate to (decisions 27, 34).
 """
 _LONGEST_CHECK = 1.0
 """Maximum of ``fetch.queue.backoff.ms`` in librdkafka, in seconds."""
+_NEWEST_WITHIN = 5.0
+"""Maximum seconds to wait for the newest record."""
+_MOST_RECENT = 10_000
+"""Maximum number of recent records if the newest record cannot be read."""
 
 
 def pausing(check: float) -> dict[str, Any]:
@@ -50,14 +57,23 @@ def start_before_newest(
     """Return the offset at which a topic's recent records begin, and the current end.
 
     Recent records begin ``seconds`` before the newest record, by the broker's clock
-    (LogAppendTime); no other clock is used. Compaction never removes the newest record.
+    (LogAppendTime); no other clock is used. Compaction never removes the newest record. Any writer
+    may have written a newest record that the client cannot read (decision 46); then the recent
+    records are the last 10,000.
     """
     where = TopicPartition(topic, 0)
     low, high = watermarks(consumer, topic, 0)
     if high <= low:
         return high, high
     consumer.assign([TopicPartition(topic, 0, high - 1)])
-    newest = next_of(consumer, topic, 0)
+    newest = consumer.poll(_NEWEST_WITHIN)
+    if newest is None:
+        start = max(low, high - _MOST_RECENT)
+        log.warning(
+            "%s: Kafka has not returned the newest record, %d, within %.0f s; reading begins at %d",
+            topic, high - 1, _NEWEST_WITHIN, start,
+        )  # fmt: skip
+        return start, high
     error = newest.error()
     if error is not None:
         if error.code() == KafkaError._PARTITION_EOF:

@@ -10,8 +10,9 @@ from itertools import chain, islice
 from streams.kafka import (
     OFFSET_BEGINNING,
     CatalogState,
+    CheckedConsumer,
     Cluster,
-    Consumer,
+    ConsumerHealth,
     Fetcher,
     GoneError,
     Hung,
@@ -76,7 +77,8 @@ class Eye:
         self._catalog = CatalogState()
         self._liveness, self._heartbeats = Liveness(self._has), HeartbeatReader()
         self._hung = HungTransactions(cluster, hung_after)
-        self._consumer: Consumer | None = None
+        self._consumer: CheckedConsumer | None = None
+        self._health = ConsumerHealth(cluster)
         self._sizes: dict[Place, dict[int, int]] = {}
         self._at: dict[str, int] = {}
 
@@ -142,7 +144,7 @@ class Eye:
         for topic in topics:
             _, end = watermarks(consumer, topic, 0, timeout=self._patience)
             while self._at.get(topic, 0) < end:
-                self._take(next_of(consumer, topic, 0))
+                self._take(next_of(consumer, topic, 0, self._health))
 
     def _exist(self, topics: tuple[str, ...]) -> bool:
         found = self._cluster.admin().list_topics(timeout=self._patience).topics
@@ -156,11 +158,13 @@ class Eye:
             self._read(message)
         self._at[topic] = offset if error is not None else offset + 1
 
-    def _follow(self, topics: tuple[str, ...]) -> Consumer:
+    def _follow(self, topics: tuple[str, ...]) -> CheckedConsumer:
+        self._health = ConsumerHealth(self._cluster)
         consumer = self._cluster.consumer(
             f"{self._cluster.topics.prefix}monitor",
             auto_offset_reset="earliest",
             enable_partition_eof=True,
+            stats=self._health.report,
         )
         try:
             for topic in topics:

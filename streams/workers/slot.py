@@ -122,11 +122,12 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
     """Raise SurroundingsError if a process sends heartbeats in one of these slots.
 
     The decision is made only after ``presence`` was read to its end. The check then waits at most
-    three seconds, and not at all if predecessors have been silent longer.
+    three seconds, and not at all if predecessors have been silent longer. There is no decision if
+    ``stop`` is set.
     """
     if not slots:
         return
-    control.catch_up_presence(time.monotonic())
+    control.catch_up_presence(time.monotonic(), stop)
     names = [slot.heartbeat_name for slot in slots]
     owners = control.slot_owners(*names)
     until, is_over = time.monotonic() + owners.patience(names), False
@@ -142,5 +143,5 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
         if is_over or SlotState.OPEN not in found.values() or stop.wait(_LOOK):
             return
         if time.monotonic() > until:
-            control.catch_up_presence(time.monotonic())  # delayed heartbeats may be read now
+            control.catch_up_presence(time.monotonic(), stop)  # delayed heartbeats may be read now
             is_over = True

@@ -1404,9 +1404,16 @@ MUTANTS = (
     KafkaMutant(
         "take a slot before `presence` was read to its end",
         _SLOT,
-        "    control.catch_up_presence(time.monotonic())\n    names",
+        "    control.catch_up_presence(time.monotonic(), stop)\n    names",
         "    names",
         "workers/test_many_heartbeats.py::test_who_has_not_read_to_the_end_takes_no_slot",
+    ),
+    KafkaMutant(
+        "wait for the end of `presence` although the process stops",
+        "workers/control/catch_up.py",
+        "stops = stop is not None and stop.is_set()",
+        "stops = False",
+        "workers/test_catch_up.py::test_a_process_that_stops_waits_no_longer",
     ),
     KafkaMutant(
         "read all heartbeats of an hour",

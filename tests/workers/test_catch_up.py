@@ -123,6 +123,16 @@ def test_who_must_wait_delays_no_record_of_another_worker(
     assert end.try_wait(clock.now) and len(asked.timeouts) == 1, "the other has waited for both"
 
 
+def test_a_process_that_stops_waits_no_longer(clock: Clock) -> None:
+    end, stop = end_of(Asked(clock, end=7)), threading.Event()
+    waiting = threading.Thread(target=end.wait, args=[clock.now, stop])
+    waiting.start()
+    assert end.awaited.wait(DEADLINE)
+    stop.set()
+    waiting.join(DEADLINE / 2)
+    assert not waiting.is_alive() and end._through < clock.now
+
+
 # --- the workers' records -------------------------------------------------------------------------
 
 

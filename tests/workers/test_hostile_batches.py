@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
 
 import pytest
 
-from streams.kafka import stalled_fetch, unreadable
+from streams.kafka import read_all, recent_records, stalled_fetch, unreadable
+from streams.monitor.look import Eye
 from tests.kafka.raw_batch import FAR, LZ4, UNCOMPRESSED, append, batch, disguised, record
 from tests.kafka.raw_transaction import RawTransactions
 from tests.running import System, running
@@ -75,17 +77,47 @@ def _silent() -> bytes:
     return record(1, length=len(record(1)) - 1 + (FAR >> 1))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("kind", "instance"), [("cmd", "ServerA"), ("txq", "ServerB")])
-def test_wrong_lengths_stop_nobody(
-    kafka: str,
-    system: System,
-    kind: str,
-    instance: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let consumers look soon for records that they cannot read."""
     monkeypatch.setattr(stalled_fetch, "_QUIET", 1.0)
     monkeypatch.setattr(stalled_fetch, "_EVERY", 0.5)
+    monkeypatch.setattr(recent_records, "_NEWEST_WITHIN", 0.5)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("impatient")
+def test_the_newest_heartbeat_need_not_be_readable_for_a_process_that_starts(
+    kafka: str, unique: str
+) -> None:
+    with running(kafka, unique, "two_brokers") as one:
+        flows(one)
+        one.stop()
+        append(kafka, one.cluster.topics.presence, batch(_silent(), codec=UNCOMPRESSED))
+        one.start()
+        flows(one)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("impatient")
+def test_readers_of_all_heartbeats_continue_after_one_that_is_unreadable(
+    kafka: str, system: System
+) -> None:
+    flows(system)
+    topic = system.cluster.topics.presence
+    append(kafka, topic, batch(_silent(), codec=UNCOMPRESSED))
+    flows(system)
+    assert list(read_all(system.cluster, topic))
+    eye = Eye(system.cluster)
+    seen = eye.look(time.time_ns() // 1_000_000)
+    eye.close()
+    assert seen is not None and all(up for up, _ in seen.heartbeats.values())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("kind", "instance"), [("cmd", "ServerA"), ("txq", "ServerB")])
+@pytest.mark.usefixtures("impatient")
+def test_wrong_lengths_stop_nobody(kafka: str, system: System, kind: str, instance: str) -> None:
     topic = topic_of(system, kind, instance)
     if kind == "cmd":
         bad = batch(record(0), _silent(), codec=UNCOMPRESSED)

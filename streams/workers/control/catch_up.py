@@ -26,6 +26,11 @@ SOON = 0.5
 
 A longer wait would look like a suspension, after which a pair's worker confirms its role.
 """
+SKIPPED_WITHIN = 75.0
+"""Seconds after which a consumer has skipped a batch that it cannot read: it looks for such a batch
+after about 50 s without a record (streams/kafka/consumer_health.py)."""
+_LOOK = 0.2
+"""Seconds after which a wait that can be stopped looks whether to stop."""
 PAUSE = 10.0
 """Seconds without such waits after a wait that failed, because any writer may cause them."""
 
@@ -62,16 +67,18 @@ class CatchUp:
             self._ended = True
             self._moved.notify_all()
 
-    def wait(self, since: float) -> None:
+    def wait(self, since: float, stop: threading.Event | None = None) -> None:
         """Wait until the topic has been read to its end as of some moment after ``since``.
 
-        ``since`` is monotonic time. Raises SurroundingsError on a timeout or if reading has ended.
+        ``since`` is monotonic time. Also returns when ``stop`` is set. Raises SurroundingsError on
+        a timeout or if reading has ended.
         """
         with self._asking:
             if self._through < since:
                 now = time.monotonic()
-                self._wait_for(watermarks(self._client(), self._topic, 0)[1], self._timeout)
-                self._through = now
+                end = watermarks(self._client(), self._topic, 0)[1]
+                if self._wait_for(end, self._timeout, stop):
+                    self._through = now
 
     def try_wait(self, since: float) -> bool:
         """Wait at most :data:`SOON` seconds; return whether the end was reached as for ``wait``.
@@ -105,18 +112,25 @@ class CatchUp:
         else:
             self._through, self._again_at = now, now
 
-    def _wait_for(self, end: int, timeout: float) -> None:
+    def _wait_for(self, end: int, timeout: float, stop: threading.Event | None = None) -> bool:
+        """Wait until the topic was read up to ``end``; return ``False`` if ``stop`` is set."""
+        pause, stops = (timeout, False) if stop is None else (_LOOK, stop.is_set())
         self.awaited.set()
         self._wake()
         with self._moved:
-            self._moved.wait_for(lambda: self._position >= end or self._ended, timeout)
+            while timeout > 0 and not stops:
+                if self._moved.wait_for(lambda: self._position >= end or self._ended, pause):
+                    break
+                timeout -= pause
+                stops = stop is not None and stop.is_set()
             position = self._position
         self.awaited.clear()
-        if position < end:
-            raise SurroundingsError(
-                f"{self._topic} was read up to {position} of {end}.",
-                "Retry when Kafka responds faster.",
-            )
+        if position >= end or stops:
+            return position >= end
+        raise SurroundingsError(
+            f"{self._topic} was read up to {position} of {end}.",
+            "Retry when Kafka responds faster.",
+        )
 
     def close(self) -> bool:
         """Close the client that queries the topic's end; return whether it has closed in time."""

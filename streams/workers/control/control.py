@@ -15,7 +15,7 @@ from streams.node import SILENCE, CatalogView, KafkaClock, SlotOwners
 from streams.protocol import Claim
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.workers.control.catalog_follower import CatalogFollower
-from streams.workers.control.catch_up import CatchUp
+from streams.workers.control.catch_up import SKIPPED_WITHIN, CatchUp
 from streams.workers.control.consumer import ControlConsumer
 from streams.workers.control.control_thread import ControlThread
 from streams.workers.control.heartbeat_schedule import HeartbeatSchedule
@@ -61,7 +61,8 @@ class Control:
         self._catalog_topic, wake = cluster.topics.catalog, self._woken.set
         self._catalog_end = CatchUp(cluster, self._catalog_topic, timeout, wake)
         self._catalog = CatalogFollower(self._catalog_end)
-        self._presence_end = CatchUp(cluster, cluster.topics.presence, timeout, wake)
+        presence, longest = cluster.topics.presence, max(timeout, SKIPPED_WITHIN)
+        self._presence_end = CatchUp(cluster, presence, longest, wake)
         self.thread = ControlThread(cluster, self._run, self._failed)
 
     def start(self) -> None:
@@ -163,12 +164,13 @@ class Control:
         self._schedule.leave(name)
         self._woken.set()
 
-    def catch_up_presence(self, since: float) -> None:
+    def catch_up_presence(self, since: float, stop: threading.Event | None = None) -> None:
         """Wait until ``presence`` has been read to its end as of some moment after ``since``.
 
-        ``since`` is monotonic time. Raises SurroundingsError if the end is not reached in time.
+        ``since`` is monotonic time. Also returns when ``stop`` is set. Raises SurroundingsError if
+        the end is not reached in time.
         """
-        self._presence_end.wait(since)
+        self._presence_end.wait(since, stop)
 
     def slot_owners(self, *slots: str) -> SlotOwners:
         """Return the slot owners known from heartbeats; from now on, also follow ``slots``."""
