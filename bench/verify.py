@@ -26,9 +26,9 @@ import fastavro
 from bench.part import progress
 from streams.capture import CaptureOrigin, CaptureWriter, Metadata, Record, TimestampType
 from streams.capture.generate import EPOCH, Traffic, generate
-from streams.protocol import Dialog, State
+from streams.protocol import END_DIALOG, Dialog, State
 from streams.protocol.command import CommandKind
-from streams.protocol.frames import END_DIALOG, Flag, Header, Journey, Parties
+from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.wire.records import Wire, queue_record, read_command
 from streams.wire.state import Positions, encode_dialog, encode_positions
 from streams.wire.state_keys import POSITIONS_KEY, dialog_key

@@ -146,7 +146,8 @@ def test_a_client_library_has_one_importing_package() -> None:
 
 @pytest.mark.parametrize("package", PURE)
 def test_routing_and_protocol_are_pure(package: str) -> None:
-    ours = (f"streams.{package}", "streams.errors")
+    ours = (f"streams.{package}", "streams.errors", "streams.system_names")
+    assert not imports(PACKAGE / "system_names.py"), "constants"
     for path in modules(PACKAGE / package):
         for module in imports(path):
             if module.partition(".")[0] == "streams":

@@ -17,8 +17,7 @@ from streams.agents.dialog import Dialog
 from streams.client.receiver import Received
 from streams.errors import SurroundingsError
 from streams.kafka import KafkaException
-from streams.node.endpoint.route_requests import NOTICE
-from streams.routing import CONFIGURATION_SERVICE
+from streams.system_names import CONFIGURATION_SERVICE, NOTICE
 from streams.wire import Topics
 
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from streams.capture.look import MALFORMED, Look
 from streams.capture.mask import ALL, Rule, rule_of, shape
 from streams.capture.record import Header, Record
+from streams.protocol import DEFAULT, ERROR
 from streams.protocol.command import Command
-from streams.protocol.frames import DEFAULT, ERROR
 from streams.wire import decode_event, decode_parties, encode_command, encode_event, encode_parties
 from streams.wire.records import COMMAND, ROUTE, read_command
 

@@ -19,8 +19,8 @@ from streams.capture.record import CaptureOrigin, Counts, Metadata, Record, Time
 from streams.chance import Chance
 from streams.errors import UsageError
 from streams.prose import counted
+from streams.protocol import DEFAULT
 from streams.protocol.command import Command, CommandKind
-from streams.protocol.frames import DEFAULT
 from streams.wire import Topics, encode_command
 from streams.wire.evolution import own_schemas
 from streams.wire.records import COMMAND

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from streams.analysis.diff import (
-    CURRENT_DATABASE,
     NOTHING,
     Change,
     Dialogs,
@@ -25,6 +24,7 @@ from streams.capture.container import CaptureReader
 from streams.capture.dialogs import UNREADABLE, Arrival, Begin, DialogTalk, Party, TalkReader, merge
 from streams.capture.group import group
 from streams.routing import broker_key
+from streams.system_names import is_current_database
 from streams.topology import Database, Topology, homes_of
 
 
@@ -103,7 +103,7 @@ class Judge:
         home = next((d.broker_id for d in homes if d is not None), None)
         broker = begin.broker
         if broker is not None:
-            own = broker.casefold() == CURRENT_DATABASE and home is not None
+            own = is_current_database(broker) and home is not None
             broker = broker_key(home if own and home is not None else broker)
         flow = Direction(begin.instance, begin.database, begin.service, begin.to, broker)
         return flow, home

@@ -26,10 +26,6 @@ from streams.protocol.effects import (
 )
 from streams.protocol.ending import RefusalNumbers
 from streams.protocol.frames import (
-    DEFAULT,
-    DIALOG_TIMER,
-    END_DIALOG,
-    ERROR,
     UNPROVOKED,
     Ack,
     Acknowledgement,
@@ -57,6 +53,7 @@ from streams.protocol.names import (
 from streams.protocol.request import Request
 from streams.protocol.seen import Seen, SeenStatement
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
+from streams.system_names import DEFAULT, DIALOG_TIMER, END_DIALOG, ERROR
 
 __all__ = [
     "ADDRESSES",

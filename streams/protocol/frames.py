@@ -15,12 +15,6 @@ from enum import IntFlag
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-PREFIX = "http://schemas.microsoft.com/SQL/ServiceBroker/"  # C-02
-DEFAULT = "DEFAULT"
-ERROR = PREFIX + "Error"
-END_DIALOG = PREFIX + "EndDialog"
-DIALOG_TIMER = PREFIX + "DialogTimer"
-
 Fragment = tuple[int, int]
 """(sequence, fragment): a fragment's place in one direction of a dialog; sorts in that order."""
 Run = tuple[Fragment, Fragment]

@@ -19,8 +19,6 @@ from streams.routing.hashing import order_databases, pick_broker
 from streams.routing.locate import locate
 from streams.routing.model import (
     AUTO_CREATED_LOCAL,
-    CONFIGURATION_SERVICE,
-    SYSTEM_SERVICE,
     Database,
     Instance,
     Origin,
@@ -32,6 +30,7 @@ from streams.routing.model import (
     broker_order,
 )
 from streams.routing.plan import explain, plan
+from streams.system_names import CONFIGURATION_SERVICE, SYSTEM_SERVICE
 
 __all__ = [
     "AUTO_CREATED_LOCAL",

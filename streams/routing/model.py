@@ -17,9 +17,6 @@ from functools import lru_cache
 from streams.routing.address import LOCAL, Address, AddressKind
 
 AUTO_CREATED_LOCAL = "AutoCreatedLocal"
-CONFIGURATION_SERVICE = "SQL/ServiceBroker/BrokerConfiguration"
-SYSTEM_SERVICE = "http://schemas.microsoft.com/SQL/ServiceBroker/ServiceBroker"
-"""The system service of every database, which begins its own conversations."""
 
 _LONGEST_GUID = 38
 _GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\}?")

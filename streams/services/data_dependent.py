@@ -22,8 +22,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from streams.protocol import END_DIALOG, ERROR
-from streams.protocol.frames import DIALOG_TIMER
+from streams.protocol import DIALOG_TIMER, END_DIALOG, ERROR
 from streams.xml_reader import parse_xml
 
 Classifier = Callable[[bytes], str | None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from streams.system_names import DEFAULT
 from streams.topology.findings import NOWHERE, Source
 
 
@@ -23,7 +24,7 @@ class BeginDialog:
     service: str | None
     to: str | None
     broker: str | None = None
-    contract: str | None = "DEFAULT"
+    contract: str | None = DEFAULT
     related: bool = False
     encryption: bool = True
     unresolved: tuple[str, ...] = ()

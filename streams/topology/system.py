@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from streams.system_names import DEFAULT, DIALOG_TIMER, END_DIALOG, ERROR, NOTICE, PREFIX
 from streams.topology.objects import Contract, MessageType, Sender, Validation
 
-DEFAULT = "DEFAULT"
-PREFIX = "http://schemas.microsoft.com/SQL/ServiceBroker/"  # http, not https: C-02
-ERROR = PREFIX + "Error"
-END_DIALOG = PREFIX + "EndDialog"
-DIALOG_TIMER = PREFIX + "DialogTimer"
-_NOTICE = PREFIX + "BrokerConfigurationNotice"
 _EVENT_NOTIFICATION = "http://schemas.microsoft.com/SQL/Notifications/EventNotification"
 _NOTICES = tuple(
-    f"{_NOTICE}/{word}"
+    f"{NOTICE}/{word}"
     for word in (
         "MissingRoute", "FailedRoute", "MissingRemoteServiceBinding", "FailedRemoteServiceBinding"
     )
@@ -46,7 +41,7 @@ SYSTEM_MESSAGE_TYPES = _types(
 
 SYSTEM_CONTRACTS = _contracts(
     (DEFAULT, {DEFAULT: Sender.ANY}),
-    (_NOTICE, dict.fromkeys(_NOTICES, Sender.INITIATOR)),
+    (NOTICE, dict.fromkeys(_NOTICES, Sender.INITIATOR)),
     (PREFIX + "ServiceEcho", {PREFIX + "ServiceEcho/Echo": Sender.ANY}),
     (
         PREFIX + "ServiceDiagnostic",

@@ -9,7 +9,8 @@ from operator import itemgetter
 from typing import Any
 
 from streams.errors import Number
-from streams.protocol.frames import END_DIALOG, ERROR, Flag, Header, Journey, Parties
+from streams.protocol.frames import Flag, Header, Journey, Parties
+from streams.system_names import END_DIALOG, ERROR
 from streams.times import LATEST
 from streams.wire.bounds import (
     LARGEST,

@@ -15,7 +15,7 @@ from streams.cli.text.record_lines import lines, story
 from streams.cli.text.records import content_text
 from streams.cli.text.values import shorten
 from streams.errors import UsageError
-from streams.protocol.frames import ERROR
+from streams.protocol import ERROR
 from streams.store import Store
 from streams.wire import Topics, encode_event
 from streams.wire.describe import Description, RawRecord, describe

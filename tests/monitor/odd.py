@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from streams.errors import ConversationEvent, EventKind, Number
-from streams.protocol import ERROR, Cause, Command, CommandKind, Dialog, Source, State
-from streams.protocol.frames import END_DIALOG, Flag, Header, Journey, Parties
+from streams.protocol import END_DIALOG, ERROR, Cause, Command, CommandKind, Dialog, Source, State
+from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.wire import Topics, encode_event
 from streams.wire.job import JOB
 from streams.wire.partition import partition_of

@@ -14,7 +14,6 @@ from streams.errors import Number
 from streams.node import Forwarder, Outcome, Place, Record, catalog_of
 from streams.node.endpoint.route_requests import (
     MISSING_ROUTE,
-    NOTICE,
     BeginNotice,
     Configuration,
     MissingRoute,
@@ -25,6 +24,7 @@ from streams.node.endpoint.route_requests import (
 )
 from streams.protocol import DEFAULT, Header, Journey, Limits, Parties, request_owner
 from streams.routing import Origin
+from streams.system_names import NOTICE
 from streams.topology import Topology, apply_sql
 from streams.wire import Envelope
 from streams.wire.records import HOP, MESSAGE, ROUTE, header_of, message_record

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams.node.endpoint.outgoing import error_body
-from streams.protocol import END_DIALOG, ERROR
-from streams.protocol.frames import DIALOG_TIMER
+from streams.protocol import DIALOG_TIMER, END_DIALOG, ERROR
 from streams.routing import Database as RoutingDatabase
 from streams.routing import (
     Instance,

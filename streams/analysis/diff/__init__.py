@@ -5,7 +5,7 @@ topology from the first (the what-if TA-40); :class:`Dialogs` compares real dial
 """
 
 from streams.analysis.diff.compare import Change, compare_dialogs, compare_flows
-from streams.analysis.diff.course import CURRENT_DATABASE, Course
+from streams.analysis.diff.course import Course
 from streams.analysis.diff.dialogs import Dialogs, Fate
 from streams.analysis.diff.difference import (
     NOTHING,
@@ -20,7 +20,6 @@ from streams.analysis.diff.remove import LINK, remove
 from streams.analysis.diff.text import difference_text
 
 __all__ = [
-    "CURRENT_DATABASE",
     "LINK",
     "NOTHING",
     "Arrival",

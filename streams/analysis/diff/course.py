@@ -20,10 +20,8 @@ from streams.analysis.paths.network import Ending, Network, State
 from streams.analysis.paths.path_graph import Key, PathClass, PathGraph
 from streams.analysis.paths.splits import several_targets, together
 from streams.routing import broker_key
+from streams.system_names import is_current_database
 from streams.topology import Database, Instance
-
-CURRENT_DATABASE = "current database"
-"""BEGIN DIALOG's keyword for the broker id of its own database."""
 
 
 @dataclass(slots=True)
@@ -46,7 +44,7 @@ class Course:
         instance, database = found
         self._home = (instance.name, database.name)
         d, broker = self.direction, self.direction.broker
-        if broker is not None and broker.casefold() == CURRENT_DATABASE:
+        if is_current_database(broker):
             broker = database.broker_id
         self._there = PathGraph(self._network(d.to, d.from_initiator), State(*self._home, broker))
         back = self._network(d.service, not d.from_initiator)

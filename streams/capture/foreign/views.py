@@ -13,8 +13,7 @@ from typing import Any
 
 from streams.capture.foreign.cells import bytes_of, first, flag, guid, instant, text_of, whole
 from streams.capture.foreign.findings import Endpoint, Finding, Party, Report, Waiting
-from streams.protocol import Flag
-from streams.protocol.frames import END_DIALOG, ERROR
+from streams.protocol import END_DIALOG, ERROR, Flag
 
 
 class ViewKind(Enum):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from streams.protocol.frames import PREFIX
+from streams.system_names import PREFIX
 
 LONGEST_BODY = 60
 """The default number of characters of a body that are shown."""

@@ -15,6 +15,7 @@ from streams.live.life.records import Broken, BrokerEvent, Frame, Issued, Kept, 
 from streams.live.life.tally import tally
 from streams.protocol import CommandKind
 from streams.routing import broker_key
+from streams.system_names import DEFAULT
 from streams.topology import Topology, hosts_of, pair_names
 
 _RANK = {
@@ -109,7 +110,7 @@ def _place_in_time(step: Step) -> tuple[int, int]:
 
 def _contract(statements: Sequence[Issued]) -> str:
     begins = (s.command for s in statements if s.command.kind is CommandKind.BEGIN)
-    return next((c.contract or "DEFAULT" for c in begins), "")
+    return next((c.contract or DEFAULT for c in begins), "")
 
 
 def _scene(found: _Sorted, topology: Topology) -> steps.Scene:

@@ -12,8 +12,7 @@ from streams.node.endpoint.overlay import Overlay
 from streams.node.endpoint.validation import is_valid
 from streams.protocol import BROKER_UNITS, DEFAULT, NAME_UNITS, Command, Dialog, State, units
 from streams.routing import SYSTEM_SERVICE
-
-CURRENT_DATABASE = "current database"
+from streams.system_names import is_current_database
 
 
 def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
@@ -47,7 +46,7 @@ def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
     if not 0 < lifetime <= longest:
         return Number.DIALOG_LIFETIME_RANGE
     to_broker = command.to_broker
-    if to_broker is not None and to_broker.casefold() == CURRENT_DATABASE:
+    if is_current_database(to_broker):
         to_broker = database.broker_id
     opening = Opening(
         command.conversation,

@@ -19,11 +19,9 @@ from xml.sax.saxutils import escape
 
 from streams.protocol import Limits, Request
 from streams.routing import CONFIGURATION_SERVICE, SYSTEM_SERVICE
-from streams.topology.system import PREFIX
+from streams.system_names import NOTICE
 from streams.xml_reader import parse_xml
 
-NOTICE = PREFIX + "BrokerConfigurationNotice"
-"""The contract between a database and its configuration service."""
 MISSING_ROUTE = NOTICE + "/MissingRoute"
 MOST_ENDED = 10_000
 """Maximum number of a database's ended requests in a partition, because applications choose the

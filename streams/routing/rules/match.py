@@ -5,8 +5,9 @@ from __future__ import annotations
 from streams.errors.numbers import Number
 from streams.routing.address import LOCAL
 from streams.routing.decision import Decision, Verdict
-from streams.routing.model import CONFIGURATION_SERVICE, SYSTEM_SERVICE, Route
+from streams.routing.model import Route
 from streams.routing.rules.rule import Context, Routes, Rule, always
+from streams.system_names import CONFIGURATION_SERVICE, SYSTEM_SERVICE
 
 
 def _full(c: Context, _: Routes) -> Routes:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from streams.system_names import is_current_database
 from streams.topology.findings import NOWHERE, Finding, Skipped, Source
 from streams.topology.model import MSDB, Instance, empty_database
 from streams.topology.objects import (
@@ -23,7 +24,6 @@ from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Grant
 from streams.topology.tsql.lexer import Remark
 from streams.topology.tsql.modules import Body
-from streams.topology.tsql.parse_dialog import CURRENT_DATABASE
 
 _D = TypeVar("_D")
 
@@ -144,7 +144,7 @@ class DatabaseDraft:
         """Return a procedure with CURRENT DATABASE replaced by this broker's id."""
 
         def located(begin: BeginDialog) -> BeginDialog:
-            here = (begin.broker or "").upper() == CURRENT_DATABASE
+            here = is_current_database(begin.broker)
             return replace(begin, broker=self.base.broker_id) if here else begin
 
         return replace(procedure, begins=tuple(located(begin) for begin in procedure.begins))

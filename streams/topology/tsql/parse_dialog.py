@@ -5,6 +5,7 @@ A value is a literal, a known variable, or unknown; unknown values are listed in
 
 from __future__ import annotations
 
+from streams.system_names import DEFAULT
 from streams.topology.findings import Source
 from streams.topology.procedures import BeginDialog
 from streams.topology.tsql.boundaries import batch_ends, nesting, statement_ends
@@ -17,9 +18,6 @@ from streams.topology.tsql.statements import (
 )
 from streams.topology.tsql.tokens import TokenType
 from streams.topology.tsql.values import settled
-
-CURRENT_DATABASE = "CURRENT DATABASE"
-"""Represents the id of the broker in which the dialog begins."""
 
 
 def begin_dialog(cursor: Cursor, source: Source) -> Statement:
@@ -34,7 +32,7 @@ def begin_dialog(cursor: Cursor, source: Source) -> Statement:
     broker = None
     if cursor.accept_mark(","):
         broker = _value(cursor, "broker id", unresolved)
-    contract: str | None = "DEFAULT"
+    contract: str | None = DEFAULT
     if cursor.accept("ON", "CONTRACT"):
         contract = _value(cursor, "ON CONTRACT", unresolved)
     related, encryption = _settings(cursor)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from streams.routing import AUTO_CREATED_LOCAL
+from streams.system_names import DEFAULT
 from streams.topology.findings import Finding, Source
 from streams.topology.model import MSDB, default_broker_id
 from streams.topology.objects import (
@@ -25,7 +26,6 @@ from streams.topology.objects import (
     is_group,
 )
 from streams.topology.security import Securable
-from streams.topology.system import DEFAULT
 from streams.topology.validate import LIFETIME_MAX, Proposal, breach_finding, breaches
 from streams.topology.yaml_file.nodes import Node, optional
 from streams.topology.yaml_file.procedures import read_procedures

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from streams.system_names import DEFAULT
 from streams.topology.procedures import BeginDialog, Procedure
-from streams.topology.system import DEFAULT
 from streams.topology.yaml_file.nodes import Node, optional
 
 _PROCEDURE = ("begins", "ends", "receives", "calls")

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from streams.routing import AUTO_CREATED_LOCAL
+from streams.system_names import DEFAULT
 from streams.topology.model import (
     MSDB,
     Cluster,
@@ -25,7 +26,6 @@ from streams.topology.model import (
     default_broker_id,
 )
 from streams.topology.objects import DEFAULT_LEVEL, Database, Priority, Queue, Route, Service
-from streams.topology.system import DEFAULT
 from streams.topology.yaml_file.database import default_queue
 from streams.topology.yaml_file.write_agents import agent
 from streams.topology.yaml_file.write_security import (

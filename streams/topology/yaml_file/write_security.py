@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from streams.system_names import DEFAULT
 from streams.topology.model import Endpoint
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Encryption, Grant
-from streams.topology.system import DEFAULT
 from streams.topology.yaml_file.security import PERMISSIONS
 
 

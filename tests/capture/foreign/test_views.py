@@ -9,7 +9,7 @@ from typing import Any
 
 from streams.capture.foreign.homes import Homes
 from streams.capture.foreign.sources import Source
-from streams.protocol.frames import END_DIALOG
+from streams.protocol import END_DIALOG
 from tests.capture.foreign.reading import commands, imported, left
 
 ONE, HERE, THERE = uuid.UUID(int=0x11), uuid.UUID(int=0xA), uuid.UUID(int=0xB)

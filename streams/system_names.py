@@ -1,0 +1,20 @@
+"""Names of Service Broker that every database knows: services, message types, and keywords."""
+
+PREFIX = "http://schemas.microsoft.com/SQL/ServiceBroker/"  # http, not https: C-02
+DEFAULT = "DEFAULT"
+"""The message type and the contract that a statement uses if it names none."""
+ERROR = PREFIX + "Error"
+END_DIALOG = PREFIX + "EndDialog"
+DIALOG_TIMER = PREFIX + "DialogTimer"
+NOTICE = PREFIX + "BrokerConfigurationNotice"
+"""The contract of requests for routes, and the first part of their message types' names."""
+SYSTEM_SERVICE = PREFIX + "ServiceBroker"
+"""The system service of every database, which begins its own conversations."""
+CONFIGURATION_SERVICE = "SQL/ServiceBroker/BrokerConfiguration"
+CURRENT_DATABASE = "CURRENT DATABASE"
+"""Represents, in BEGIN DIALOG, the id of the broker in which the dialog begins."""
+
+
+def is_current_database(broker: str | None) -> bool:
+    """Return whether BEGIN DIALOG has this keyword instead of a broker id."""
+    return broker is not None and broker.upper() == CURRENT_DATABASE
