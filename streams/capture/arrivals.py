@@ -9,6 +9,7 @@ from streams.capture.record import Header
 from streams.errors import CopyOutcome, copy_outcome
 from streams.errors.refusals import Refusal, refusal_in
 from streams.protocol.frames import Flag, Message
+from streams.times import LATEST
 from streams.wire import MalformedError, Topics
 from streams.wire.describe import RawRecord
 from streams.wire.dialog_records import EventRecord, QueuedRecord, dialog_record
@@ -89,6 +90,7 @@ def _arrived(frame: Message, place: str) -> Iterator[Arrived]:
     if len(names) > 1 and names[-1].startswith(f"{names[-2]}/"):
         del names[-2]  # the target's own instance, which its place contains
     took = path[-1][1] - header.enqueued_at if path else 0
+    took = max(-LATEST, min(took, LATEST))  # any writer may state any time
     yield Arrived(
         str(frame.conversation), frame.parties.from_initiator, header.sequence, place,
         ">".join(names), took, header.enqueued_at,

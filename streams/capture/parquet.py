@@ -18,7 +18,8 @@ from streams.private import open_private
 from streams.wire import Topics
 from streams.wire.describe import describe
 
-_BATCH = 4_096
+_BATCH, _BATCH_BYTES = 4_096, 64 << 20
+"""Maximum number of records that are written together, and the size at which there are enough."""
 _DECODED = ("command", "route", "message", "hop", "ack", "status", "event", "result", "dialog")
 _HEADER = pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())])
 SCHEMA = pyarrow.schema(
@@ -61,7 +62,7 @@ def write_parquet(path: Path, records: Iterable[tuple[Record, Look]], topics: To
             open_private(draft, "wb") as file,
             parquet.ParquetWriter(file, SCHEMA, compression="zstd") as writer,
         ):
-            while rows := [_row(r, found, topics) for r, found in islice(pending, _BATCH)]:
+            while rows := list(_batch(pending, topics)):
                 writer.write_table(pyarrow.Table.from_pylist(rows, SCHEMA))
                 count += len(rows)
         draft.replace(path)
@@ -72,6 +73,16 @@ def write_parquet(path: Path, records: Iterable[tuple[Record, Look]], topics: To
     finally:
         draft.unlink(missing_ok=True)
     return count
+
+
+def _batch(pending: Iterator[tuple[Record, Look]], topics: Topics) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the next table, which must fit into memory."""
+    size = 0
+    for record, found in islice(pending, _BATCH):
+        yield (row := _row(record, found, topics))
+        size += len(record.value or b"") + len(row["decoded"])
+        if size >= _BATCH_BYTES:
+            return
 
 
 def _row(record: Record, found: Look, topics: Topics) -> dict[str, Any]:

@@ -103,21 +103,31 @@ def _poll(consumer: CheckedConsumer, health: ConsumerHealth | None) -> Message |
 
 
 def read_all(
-    cluster: Cluster, topic: str, partition: int | None = None, *, to_high: bool = False
+    cluster: Cluster,
+    topic: str,
+    partition: int | None = None,
+    *,
+    to_high: bool = False,
+    skips: bool = False,
 ) -> Iterator[Message]:
     """Yield a topic's committed records in order, from the start to the current end.
 
     The end is the last stable offset, so an open transaction does not block the reader. With
     ``to_high``, the end is the high watermark, and the reader waits until open transactions have
-    ended.
+    ended. With ``skips``, for topics in which nothing is lost with a record, records that the
+    client cannot read are skipped after about a minute; otherwise reading then fails.
     """
     wanted = [partition] if partition is not None else partitions_of(cluster, topic)
     places = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted]
-    return read_from(cluster, places, to_high=to_high)
+    return read_from(cluster, places, to_high=to_high, skips=skips)
 
 
 def read_from(
-    cluster: Cluster, places: Sequence[TopicPartition], *, to_high: bool = False
+    cluster: Cluster,
+    places: Sequence[TopicPartition],
+    *,
+    to_high: bool = False,
+    skips: bool = False,
 ) -> Iterator[Message]:
     """Yield the records of one topic from the given offsets on, like :func:`read_all`.
 
@@ -141,7 +151,7 @@ def read_from(
         consumer.assign(list(places))
         left = set(wanted)
         while left:
-            message = next_of(consumer, topic, min(left), health)
+            message = next_of(consumer, topic, min(left), health if skips else None)
             error, p = message.error(), message.partition() or 0
             offset = message.offset() or 0
             if error is None and p in left and offset < ends[p]:

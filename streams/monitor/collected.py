@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from functools import reduce
 from operator import add
 
 from pyspark.sql import Column, DataFrame, Observation, Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
+from pyspark.sql.types import StringType, StructType
 
 log = logging.getLogger("hopline.monitor")
 
@@ -50,5 +51,14 @@ def collect(frame: DataFrame, query: str) -> list[Row]:
 
 def _text(frame: DataFrame) -> Column:
     """Return the number of characters in the texts of a row."""
-    texts = (field.name for field in frame.schema.fields if isinstance(field.dataType, StringType))
-    return reduce(add, (F.coalesce(F.length(name), F.lit(0)) for name in texts), F.lit(0))
+    lengths = (F.coalesce(F.length(name), F.lit(0)) for name in _texts(frame.schema))
+    return reduce(add, lengths, F.lit(0))
+
+
+def _texts(schema: StructType, prefix: str = "") -> Iterator[str]:
+    """Yield the names of all texts, also of those within structures."""
+    for field in schema.fields:
+        if isinstance(field.dataType, StructType):
+            yield from _texts(field.dataType, f"{prefix}{field.name}.")
+        elif isinstance(field.dataType, StringType):
+            yield f"{prefix}{field.name}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, KafkaError, KafkaException, Message
@@ -59,7 +60,7 @@ class Publisher:
 
         for key, value in records:
             try:
-                self._producer.produce(self._topic, key=key, value=value, on_delivery=done)
+                self._produce(key, value, done)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.MSG_SIZE_TOO_LARGE:
                     raise
@@ -70,6 +71,21 @@ class Publisher:
             why = failures[0] if failures else f"not confirmed in {self._wait:g} s"
             raise SurroundingsError(f"Kafka does not accept metrics in {self._topic}: {why}.")
         return refused
+
+    def _produce(self, key: str, value: bytes, done: Callable[..., None]) -> None:
+        """Produce a record; wait for space, because all queries share the client's queue."""
+        until = time.monotonic() + self._wait
+        while True:
+            try:
+                self._producer.produce(self._topic, key=key, value=value, on_delivery=done)
+                return
+            except BufferError:
+                self._producer.poll(0.1)
+                if time.monotonic() > until:
+                    raise SurroundingsError(
+                        f"Kafka does not accept metrics in {self._topic}: the client's queue has "
+                        f"been full for {self._wait:g} s."
+                    ) from None
 
     def _warn(self, record: _Record) -> None:
         """Log a row that is only in the store, once per table."""

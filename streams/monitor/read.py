@@ -46,6 +46,8 @@ _OF_MESSAGE = (
     "message_id", "sequence", "fragment", "flags", "enqueued_at", "dialog_expires_at",
 )  # fmt: skip
 
+LONGEST_NAME = 512
+"""Characters of a text that are kept where any name fits; names have at most 256."""
 LAST_NUMBER = 1 << 40
 """A limit for message numbers, which no dialog reaches. Spark can add up numbers below this limit.
 A larger number, which any writer may claim, would end the query, because Spark raises an error if a
@@ -151,7 +153,10 @@ def envelopes(
 
 
 def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
-    """Return the events (EVENT_RECORD) in the records (RAW) of the event topic."""
+    """Return the events (EVENT_RECORD) in the records (RAW) of the event topic.
+
+    Any writer may state texts of up to 64 kB in an event, so texts are clipped.
+    """
     decoded = raw.select(
         "topic",
         F.col("timestamp").alias("stored_at"),
@@ -168,7 +173,7 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
         "route",
     )  # fmt: skip
     columns = {
-        name: clean(F.col(f"read.{name}")) if name in texts else F.col(f"read.{name}")
+        name: name_in(f"read.{name}") if name in texts else F.col(f"read.{name}")
         for name in _OF_EVENT
     }
     return _readable(decoded, reason, columns).select(*EVENT_RECORD)
@@ -209,7 +214,8 @@ def uuid_text(column: str | Column) -> Column:
 def uuid_bytes(column: str | Column) -> Column:
     """Return the 16 bytes of a UUID's canonical text; null if invalid."""
     text = (F.col(column) if isinstance(column, str) else column).cast("string")
-    return F.when(F.length(text) == 36, F.unhex(F.translate(text, "-", "")))
+    digits = F.translate(text, "-", "")
+    return F.when((F.length(text) == 36) & (F.length(digits) == 32), F.unhex(digits))
 
 
 def instant_in(column: str) -> Column:
@@ -228,6 +234,11 @@ def header(name: str) -> Column:
     """Return the value of the last header with a name, as all readers do; null if it is missing."""
     named = F.filter("headers", lambda one: one["key"] == name)
     return F.get(F.reverse(named), 0)["value"]
+
+
+def name_in(column: str | Column) -> Column:
+    """Return the beginning of a text, which contains any name."""
+    return clean(F.substring(column, 1, LONGEST_NAME))
 
 
 def _instant(column: str | Column) -> Column:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import Row as SparkRow
 
 from streams.monitor import dialogs, read
+from streams.monitor.collected import collect
 from streams.monitor.learned import OWN, Schemas
 from streams.monitor.sink import BatchSink, Target
 from streams.store import DialogGone, DialogSide, MalformedWindow, Row, Trouble
@@ -42,8 +43,8 @@ class StateSink(BatchSink):
             of_events = frame["topic"] == self._topics.event
             states = dialogs.states(frame.where(~of_events), writers=known("Dialog"))
             events = read.events(frame.where(of_events), writers=known("Event"))
-            sides = dialogs.sides(states).collect()
-            happened = dialogs.troubles(events).collect()
+            sides = collect(dialogs.sides(states), self.query)
+            happened = collect(dialogs.troubles(events), self.query)
         finally:
             frame.unpersist()
         # Begin only now, because the store's transaction must not wait for Spark.

@@ -15,9 +15,15 @@ from streams.report.facts import Ending
 
 Where = tuple[int, int]
 """Partition and offset of a record."""
-NOBODY = b""
-"""The key of counts that do not belong to any dialog."""
 _ID = 16  # bytes
+
+
+def no_dialog(offset: int) -> bytes:
+    """Return a key for counts that do not belong to any dialog.
+
+    Any writer may cause millions of them, so they are spread over 256 keys.
+    """
+    return bytes([offset % 256])
 
 
 def shared_key(command_id: bytes) -> bytes:

@@ -20,7 +20,6 @@ from streams.protocol import ERROR, Command, CommandKind, Flag, Message, Source
 from streams.protocol.seen import MOST_SOURCES
 from streams.report.facts import Ending
 from streams.report.parts import (
-    NOBODY,
     Began,
     Delayed,
     Dropped,
@@ -35,6 +34,8 @@ from streams.report.parts import (
     Sent,
     Shared,
     Unaccepted,
+    is_dialog,
+    no_dialog,
     shared_key,
 )
 from streams.report.sites import Sites
@@ -182,9 +183,12 @@ class RecordReader:
     # --- events ----------------------------------------------------------------------------------
 
     def _event(self, record: Record, event: Event) -> Iterator[DialogPart]:
-        dialog, error, reported_at = _id(event["conversation"]), event["error"], event["at"]
+        error, reported_at = event["error"], event["at"]
+        dialog = _id(event["conversation"]) or no_dialog(record.offset)
         if event["event"] == EventKind.CONVERSATION:
             yield from self._ending(record, event, error, dialog)
+        elif not is_dialog(dialog):
+            pass  # only copies are counted
         elif error == Number.CONTRACT_NOT_USABLE and (sequence := event["sequence"]) is not None:
             yield dialog, Unaccepted(self._home(event), bool(event["from_initiator"]), sequence)
         match copy_outcome(event):
@@ -204,9 +208,10 @@ class RecordReader:
         if refusal is not None:
             refused, side = refusal.command_id.bytes, refusal.from_initiator
             part = Refused(refused, error, self._home(event), side, refusal.at)
-            yield dialog, part
+            if is_dialog(dialog):
+                yield dialog, part
             yield shared_key(refused), part
-        elif error or event["subclass"] in _ERROR_RECEIVED:
+        elif is_dialog(dialog) and (error or event["subclass"] in _ERROR_RECEIVED):
             at = record.partition, record.offset
             yield dialog, Failed(at, self._home(event), bool(event["from_initiator"]), error)
 
@@ -221,12 +226,12 @@ def _has_names(headers: Headers) -> bool:
     return True
 
 
-def _id(text: object) -> bytes:
-    """Return an id of an event, or a null id for a foreign id."""
+def _id(text: object) -> bytes | None:
+    """Return an id of an event; ``None`` for a text that is no id."""
     try:
         return uuid.UUID(str(text)).bytes
     except ValueError:
-        return NOBODY
+        return None
 
 
 def _how(command: Command) -> Ending:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from streams.wire.specs import KINDS
-from streams.wire.topics import Topics, unescape
+from streams.wire.topics import Topics, readable
 
 _HASHED = re.compile(r"--[0-9a-f]{32}$")
 _PARTS = {"queue": 3, "ingress": 2, "catalog": 0, "presence": 0, "event": 0, "metric": 0}
@@ -38,16 +38,7 @@ def place_of(topic: str, topics: Topics) -> TopicPlace | None:
     expected = _PARTS.get(kind, 1)
     if kind not in KINDS or len(parts) > expected or (len(parts) < expected and not hashed):
         return None
-    names = [_unescaped(part) for part in parts]
+    names = [readable(part) for part in parts]
     if kind == "ingress":
         return TopicPlace(kind, names[0], cluster=names[1] if names[1:] else None)
     return TopicPlace(kind, *names)
-
-
-def _unescaped(part: str) -> str:
-    try:
-        name = unescape(part)
-        name.encode("utf-8")  # a lone surrogate is possible in a topic name, but not printable
-    except UnicodeError:  # or the name is truncated within a character, or foreign
-        return part
-    return name

@@ -32,6 +32,16 @@ def unescape(text: str) -> str:
     return raw.decode("utf-8", "surrogatepass")
 
 
+def readable(part: str) -> str:
+    """Undo :func:`escape`; return a part that is foreign, or cut within a character, unchanged."""
+    try:
+        name = unescape(part)
+        name.encode("utf-8")  # a lone surrogate is possible in a topic name, but not printable
+    except UnicodeError:
+        return part
+    return name
+
+
 @dataclass(frozen=True, slots=True)
 class Topics:
     """The names of all topics of one cluster, under one prefix."""
@@ -46,10 +56,11 @@ class Topics:
     def home(self, kind: str, topic: str) -> str:
         """Return the instance or pair in a topic name of a kind.
 
-        If the full name was too long, the result is the shortened part.
+        If the full name was too long, the result is the shortened part. If the part was not escaped
+        by :func:`escape`, it is returned unchanged.
         """
         part = topic.removeprefix(f"{self.prefix}{kind}.")
-        return part if "--" in part else unescape(part)
+        return part if "--" in part else readable(part)
 
     def cmd(self, instance: str) -> str:
         """Return the topic of statements."""

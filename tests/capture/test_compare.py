@@ -13,6 +13,7 @@ from streams.capture.judge import Standing
 from streams.errors import CopyOutcome, EventKind
 from streams.protocol import DIALOG_TIMER, END_DIALOG
 from streams.protocol.frames import Flag, Header, Journey, Parties
+from streams.times import LATEST
 from streams.wire import Topics, encode_event
 from streams.wire.records import queue_record
 
@@ -121,8 +122,10 @@ PARTIES = Parties("TargetService", "B", "InitiatorService", "A", "DEFAULT", True
 QUEUE = Topics().queue("ServerB", "DatabaseB", "TargetQueue")
 
 
-def queued(type_: str, flags: Flag = Flag.NONE, fragment: int = 0) -> list[Arrived | CopyEvent]:
-    header = Header(uuid.UUID(int=2), type_, 3, 100, 9_999, flags, fragment, fragment + 1)
+def queued(
+    type_: str, flags: Flag = Flag.NONE, fragment: int = 0, enqueued_at: int = 100
+) -> list[Arrived | CopyEvent]:
+    header = Header(uuid.UUID(int=2), type_, 3, enqueued_at, 9_999, flags, fragment, fragment + 1)
     visits = (("ServerA", 105), ("ServerB", 107), (B, 109))
     _, value, headers = queue_record(
         uuid.UUID(int=9), ONE, PARTIES, header, Journey(9, 9_999, 0, 0, 0, visits), b""
@@ -133,6 +136,13 @@ def queued(type_: str, flags: Flag = Flag.NONE, fragment: int = 0) -> list[Arriv
 def test_a_queued_message_has_number_path_and_latency() -> None:
     [found] = queued("DEFAULT")
     assert found == Arrived(str(ONE), True, 3, B, f"ServerA>{B}", 9, 100)
+
+
+def test_a_latency_is_a_number_that_the_comparison_can_store() -> None:
+    """Any writer may state any time of enqueuing."""
+    [found] = queued("DEFAULT", enqueued_at=-(1 << 63))
+    assert isinstance(found, Arrived)
+    assert found.ms == LATEST
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from tests.monitor.records import LIFETIME, NOON, Delivery, Stored, frame
 OUT, QUEUE_C = "ssb.out.ServerA", "ssb.queue.ServerC.DatabaseC.TargetQueue"
 MINUTE = 60_000
 FIRST = Delivery(id=3)
+ODD_IDS = ("0" * 36, "-" * 36, "g" * 36)
 
 
 def _now() -> Column:
@@ -287,6 +288,20 @@ def test_what_names_no_message_is_nobodys(spark: SparkSession) -> None:
     assert (
         rows(spark, event_record(nobody), odd, Stored(None, topic=OUT), Stored([], topic=OUT)) == []
     )
+
+
+def test_ids_that_are_not_16_bytes_are_nobodys_and_long_names_are_clipped(
+    spark: SparkSession,
+) -> None:
+    """The store refuses a row without an id, and the query would end, again and again."""
+    whole = decode_event(FIRST.removed(at=NOON))
+    odd = [{**whole, name: text} for name in ("conversation", "message_id") for text in ODD_IDS]
+    keys = [Stored(Delivery(id=5).transmitted, topic=OUT, key=text.encode()) for text in ODD_IDS]
+    long = encode_event({**whole, "error": 28072, "instance": "x" * 60_000})
+    events = [event_record(encode_event(event)) for event in odd]
+    (missing,) = rows(spark, *events, *keys, sent(FIRST), event_record(long))
+    assert isinstance(missing, MissingMessage)
+    assert missing.error_by == "x" * read.LONGEST_NAME
 
 
 @pytest.mark.long

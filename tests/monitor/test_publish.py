@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -107,6 +107,39 @@ def test_rows_that_the_broker_refuses_for_their_size_are_only_in_the_store(
         replace(EVENT, from_service="".join(chr(noise.randrange(32, 50_000)) for _ in range(9_000)))
     ]
     _is_left_out(cluster, store, large, caplog)
+
+
+@dataclass
+class Full:
+    """A producer whose queue is full ``times`` times; what it takes is confirmed at once."""
+
+    times: int
+    taken: int = 0
+    polls: int = 0
+
+    def produce(self, *_: object, **__: object) -> None:
+        if self.times:
+            self.times -= 1
+            raise BufferError
+        self.taken += 1
+
+    def poll(self, _: float) -> None:
+        self.polls += 1
+
+    def flush(self, _: float) -> int:
+        return 0
+
+
+def test_rows_wait_while_the_clients_queue_is_full(store: Store) -> None:
+    """Another query may have filled it."""
+    publisher = Publisher(store, Cluster("nobody:1"))
+    publisher._producer = full = Full(3)  # type: ignore[assignment]
+    assert publisher.write("deliveries", "run", 0, [LATENCY, EVENT])
+    assert (full.taken, full.polls) == (2, 3 + 2)
+    publisher = Publisher(store, Cluster("nobody:1"), wait=0)
+    publisher._producer = Full(1_000)  # type: ignore[assignment]
+    with pytest.raises(SurroundingsError, match="queue has been full"):
+        publisher.write("deliveries", "run", 1, [LATENCY])
 
 
 def test_without_the_topic_nothing_is_written(kafka: str, unique: str, store: Store) -> None:

@@ -599,6 +599,50 @@ MUTANTS = (
         rule=7,
     ),
     KafkaMutant(
+        "store messages whose ids are not 16 bytes",
+        "monitor/read.py",
+        "(F.length(text) == 36) & (F.length(digits) == 32)",
+        "F.length(text) == 36",
+        "monitor/test_lifecycle.py::"
+        "test_ids_that_are_not_16_bytes_are_nobodys_and_long_names_are_clipped",
+    ),
+    KafkaMutant(
+        "keep texts of any length in events",
+        "monitor/read.py",
+        "return clean(F.substring(column, 1, LONGEST_NAME))",
+        "return clean(F.col(column))",
+        "monitor/test_lifecycle.py::"
+        "test_ids_that_are_not_16_bytes_are_nobodys_and_long_names_are_clipped",
+    ),
+    KafkaMutant(
+        "count only texts outside structures",
+        "monitor/collected.py",
+        'yield from _texts(field.dataType, f"{prefix}{field.name}.")',
+        "pass",
+        "monitor/test_collected.py",
+    ),
+    KafkaMutant(
+        "read the latency windows of all paths",
+        "store/rollup.py",
+        "    if most < FOREVER:\n",
+        "    if False:\n",
+        "store/test_situation.py::test_only_windows_of_the_busiest_paths_are_read",
+    ),
+    KafkaMutant(
+        "collect endings of no dialog",
+        "report/record_reader.py",
+        "elif is_dialog(dialog) and (error",
+        "elif (error",
+        "report/test_costs.py::test_events_about_no_dialog_only_count_copies",
+    ),
+    KafkaMutant(
+        "compare latencies of any size",
+        "capture/arrivals.py",
+        "max(-LATEST, min(took, LATEST))",
+        "took",
+        "capture/test_compare.py::test_a_latency_is_a_number_that_the_comparison_can_store",
+    ),
+    KafkaMutant(
         "retry at a turn with an old position of the forwarder",
         _PARTITION,
         " or self.endpoint.flows.has_retry",

@@ -6,11 +6,13 @@ import uuid
 
 import pytest
 
+from streams.errors import EventKind, Number
 from streams.protocol import Cause, Command, CommandKind, Source
 from streams.report import Accepted, Ending, Endings, EndpointKey, Fate, balance, record_reader
-from streams.report.parts import Began, Sent
+from streams.report.parts import Began, Dropped, Duplicate, Sent, is_dialog, is_shared
 from streams.report.record_reader import Record, RecordReader
 from streams.report.sites import Sites
+from streams.wire import encode_event
 from streams.wire.job import JOB
 from streams.wire.records import command_record
 
@@ -79,6 +81,29 @@ def test_a_long_name_that_the_catalog_has_is_whole() -> None:
     ((_, sent),) = reader.read_record(statement(0, CommandKind.SEND, database="x" * 600))
     assert isinstance(sent, Sent)
     assert sent.place == place
+
+
+def test_events_about_no_dialog_only_count_copies() -> None:
+    """Any writer of events may write millions of them."""
+    reader = RecordReader(Sites("ssb."))
+    about = {"at": 1, "instance": "A", "database": "D", "conversation": "none", "sequence": 1}
+    ended = {**about, "event": int(EventKind.CONVERSATION), "error": 8489}
+    refused = {**about, "event": int(EventKind.MESSAGE_UNDELIVERABLE)}
+    events = [
+        ended,
+        {**refused, "error": int(Number.CONTRACT_NOT_USABLE)},
+        *[{**refused, "error": int(Number.DUPLICATE)}] * 2,
+    ]
+    parts = [
+        part
+        for offset, event in enumerate(events)
+        for part in reader.read_record(
+            Record("ssb.event", 0, offset, 0, b"", [], encode_event(event), b"", 0)
+        )
+    ]
+    assert [type(part) for _, part in parts] == [Dropped, Duplicate, Duplicate]
+    assert len({key for key, _ in parts}) == 3, "they are not all in one place in memory"
+    assert not any(is_dialog(key) or is_shared(key) for key, _ in parts)
 
 
 def test_sources_of_statements_are_remembered_as_its_endpoint_does(

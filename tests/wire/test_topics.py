@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
+import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -90,6 +91,12 @@ def test_lengths_around_the_limit(length: int, letter: str) -> None:
     topics = Topics()
     assert topics.cmd(letter * length) != topics.cmd(letter * (length + 1))
     assert len(topics.cmd(letter * length)) <= 249
+
+
+@pytest.mark.parametrize("part", ["-ff", "-ed-a0-80", "A-e2-82"])
+def test_a_topic_that_is_not_escaped_has_the_name_that_it_shows(part: str) -> None:
+    """Who may create topics may name them anything; a name must be printable."""
+    assert Topics().home("dialog", f"ssb.dialog.{part}") == part
 
 
 def test_no_name_looks_like_one_that_was_hashed() -> None:

@@ -409,6 +409,16 @@ def test_a_cause_that_its_queue_does_not_have_is_no_obstacle(one: Rig, partition
     give(one, "A")
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("application", [" ", "\0x"])
+def test_a_cause_of_no_consumer_group_is_no_obstacle(one: Rig, application: str) -> None:
+    """Kafka's client ends the process that asks for the positions of such a group."""
+    topic = one.topics.queue("A", "DatabaseA", "InitiatorQueue")
+    one.produce(topic, "key", b"")
+    caused(one, Cause(Source(application, "agent", topic_id(one.cluster, topic), 0), 0))
+    give(one, "A")
+
+
 def caused(one: Rig, cause: Cause) -> None:
     """Let a statement with a cause be applied, and stop all workers."""
     begin = begin_in(0)._replace(cause=cause, reply_to=None)

@@ -39,6 +39,7 @@ from streams.live.admin.rekey import Rekey, State, next_offsets
 from streams.live.admin.statements import live_topology
 from streams.prose import clipped, counted
 from streams.topology import Topology, hosts_of, pairs_of
+from streams.topology.objects import is_group
 from streams.wire import MalformedError
 from streams.wire.records import is_moved
 from streams.wire.state import decode_positions
@@ -273,8 +274,8 @@ def _demand_committed(
         last_offset = max(mark.said[-1].offset for mark in marks)
         if last_offset >= ends.get((topic, source.partition), 0):
             continue
-        if not application or application in ignored:  # every Kafka group has a name
-            continue
+        if not is_group(application) or application in ignored:
+            continue  # an agent's application is a consumer group
         read = read_positions(cluster, application, [topic])
         passed = read.get((topic, source.partition), 0)
         if passed <= last_offset:

@@ -105,7 +105,7 @@ def _last_heartbeats(cluster: Cluster) -> dict[str, tuple[int, float]]:
     The second value is the period in seconds after which the next heartbeat was due.
     """
     seen: dict[str, tuple[int, float]] = {}
-    for message in read_all(cluster, cluster.topics.presence):
+    for message in read_all(cluster, cluster.topics.presence, skips=True):
         with suppress(MalformedError):
             heartbeat = decode_presence(message.value())
             seen[heartbeat["instance"]] = message.timestamp()[1], period_in(heartbeat)
