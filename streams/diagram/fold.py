@@ -16,12 +16,15 @@ from streams.diagram.rows import (
     Sight,
     seconds,
 )
+from streams.prose import clipped
 
 TOGETHER = SECOND
 """Events within this time may be folded into one row."""
 AT_ONCE = 100 * MILLISECOND
 """Events of one dialog may be folded if they follow each other within this time."""
 _LONGEST_ROUND = 8
+_LONGEST = 500
+"""Characters of a row's text; events and unreadable records may contain 64 kB."""
 _MANY = ("message", "fragment")  # gets an 's' before several numbers
 
 
@@ -83,7 +86,8 @@ def _parts(group: Sequence[Sight]) -> list[list[Sight]]:
 def _row(group: Sequence[Sight], names: dict[uuid.UUID, str]) -> DiagramRow:
     first = group[0]
     keys = tuple(s.key for s in group if s.key is not None)
-    row = DiagramRow(first.at, first.shape, first.ends, _text(group, names), len(group), keys=keys)
+    text = clipped(_text(group, names), _LONGEST)
+    row = DiagramRow(first.at, first.shape, first.ends, text, len(group), keys=keys)
     arrivals = [(s.arrived, s.arrived - s.at) for s in group if s.arrived is not None]
     if not arrivals:
         return row

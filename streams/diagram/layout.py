@@ -96,7 +96,7 @@ def _columns(diagram: Diagram) -> dict[Place, float]:
             halves[at] = max(halves[at], _box(row) / 2)
     gaps: dict[tuple[int, int], float] = {}
     for row in diagram.rows:
-        if row.shape.is_arrow:
+        if row.shape.is_arrow and len(set(row.ends)) > 1:
             a, b = sorted(order[end] for end in row.ends)
             wanted = max(map(text_width, _lines(row)), default=0) + 4 * PAD
             gaps[a, b] = max(wanted, gaps.get((a, b), 0.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from streams.diagram.rows import Participant, Place, Shape, Sight
@@ -13,16 +14,15 @@ def participants(seen: Sequence[Sight], instances: Iterable[str]) -> Iterator[Pa
     Services that send first are to the left of their instance, all other services to its right. The
     order is the order of the whole run, even if only a part of the run is drawn.
     """
-    met: dict[Place, Shape] = {}
+    met: defaultdict[str, dict[Place, Shape]] = defaultdict(dict)
     for sight in seen:
         for end in sight.ends if sight.shape.is_arrow else ():
-            met.setdefault(end, sight.shape)
-    for instance in dict.fromkeys([*(end[0] for end in met), *instances]):
-        services = [end for end in met if len(end) > 1 and end[0] == instance]
-        speaking = [end for end in services if met[end] is Shape.STATEMENT]
-        yield from map(_service, speaking)
+            met[end[0]].setdefault(end, sight.shape)
+    for instance in dict.fromkeys([*met, *instances]):
+        services = [(end, shape) for end, shape in met[instance].items() if len(end) > 1]
+        yield from (_service(end) for end, shape in services if shape is Shape.STATEMENT)
         yield Participant((instance,), instance)
-        yield from (_service(end) for end in services if end not in speaking)
+        yield from (_service(end) for end, shape in services if shape is not Shape.STATEMENT)
 
 
 def _service(place: Place) -> Participant:

@@ -6,9 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import sqlalchemy as sa
-
 from streams.errors import EventKind, Number, text_of
+from streams.store.event_sums import most_frequent
 from streams.store.rows import EventWindow
 from streams.store.store import Store
 from streams.store.tables import EVENTS
@@ -21,6 +20,9 @@ KINDS_OF_LOSS = {
 }
 """The outcome of a copy by kind of event, without duplicates (11218)."""
 
+_DROPPED_BY = (
+    "event", "error", "instance", "database", "route", "from_service", "to_service",
+)  # fmt: skip
 _Key = tuple[int, int, str, str | None, str | None, str | None, str | None]
 
 
@@ -46,11 +48,15 @@ class Drop:
 
 
 def find_drops(store: Store, start: int, end: int) -> tuple[Drop, ...]:
-    """Return the drops and delays of windows in [start, end), most frequent first."""
+    """Return the drops and delays of windows in [start, end), most frequent first.
+
+    At most MOST_TOTALS, because a hostile producer can name another service in each event.
+    """
     columns = EVENTS.c
     within = (columns.window_start >= start) & (columns.window_end <= end)
-    is_loss = columns.event.in_([int(kind) for kind in KINDS_OF_LOSS]) & (columns.error != 0)
-    return drops_of(store.select(EventWindow, sa.select(EVENTS).where(within & is_loss)))
+    is_kind = columns.event.in_([int(kind) for kind in KINDS_OF_LOSS])
+    is_loss = is_kind & columns.error.not_in([0, int(Number.DUPLICATE)])
+    return drops_of(store.select(EventWindow, most_frequent(_DROPPED_BY, within & is_loss)))
 
 
 def drops_of(events: Iterable[EventWindow]) -> tuple[Drop, ...]:

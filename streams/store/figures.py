@@ -9,14 +9,15 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from streams.errors import Number
+from streams.store.event_sums import most_frequent, sums
 from streams.store.kinds import KINDS
 from streams.store.message_rows import CopiedMessage, Gap
 from streams.store.missing import Missing, count_missing, find_missing
 from streams.store.quantiles import merged, percentiles
-from streams.store.rollup import Condition, read_latencies
+from streams.store.rollup import FOREVER, MOST_WINDOWS, Condition, read_latencies
 from streams.store.rows import Cause, EventWindow, LatencyWindow, MalformedWindow, Repeat
 from streams.store.store import Store
-from streams.store.tables import EVENTS
+from streams.store.tables import EVENTS, LATENCY
 
 COPY_COLUMNS = {
     "retries": Cause.RETRY,
@@ -28,7 +29,8 @@ COPY_COLUMNS = {
 }
 """The column that counts each cause of a message with copies."""
 
-_COUNTED_BY = ("window_start", "window_end", "event", "error", "instance", "route", "cause")
+_COPIES_BY = ("window_start", "window_end", "event", "error", "cause")
+_TOTALS_BY = ("event", "error", "instance", "route")
 
 LATENCY_DIMENSIONS = ("from_service", "to_service", "target", "path", "leg_from", "leg_to")
 """The columns by which :meth:`Report.latency` can group messages."""
@@ -76,12 +78,26 @@ class Report:
         """Return the latencies of a leg (None: of all legs) per window and path, oldest first."""
         return self._latencies(lambda columns: sa.true() if leg is None else columns.leg == leg)
 
+    def busiest_windows(self) -> tuple[tuple[LatencyWindow, ...], int]:
+        """Return latency windows of all legs, and the number of paths that are left out.
+
+        A frame may state any path, so only the busiest paths are read, with MOST_WINDOWS rows.
+        """
+        rows = read_latencies(self._store, self._between, lambda _: sa.true(), MOST_WINDOWS)
+        columns, between = LATENCY.c, self._between or (0, FOREVER)
+        begins = columns.window_start
+        paths = sa.select(sa.func.count(columns.path.distinct()).label("paths")).where(
+            begins >= between[0], begins < between[1]
+        )
+        (row,) = self._store.ask(paths)
+        return rows, max(0, int(row["paths"]) - len({row.path for row in rows}))
+
     def hop_windows(self, leg_from: str) -> tuple[LatencyWindow, ...]:
         """Return the latencies of all hops from one instance, per window and path, oldest first."""
-        return self._latencies(lambda columns: columns.leg_from == leg_from)
+        return self._latencies(lambda columns: columns.leg_from == leg_from, MOST_WINDOWS)
 
-    def _latencies(self, which: Condition) -> tuple[LatencyWindow, ...]:
-        return read_latencies(self._store, self._between, which)
+    def _latencies(self, which: Condition, most: int = FOREVER) -> tuple[LatencyWindow, ...]:
+        return read_latencies(self._store, self._between, which, most)
 
     def latency(self, *by: str) -> tuple[LatencySummary, ...]:
         """Return end-to-end latencies over all windows, one summary per value of ``by``.
@@ -108,42 +124,44 @@ class Report:
         causes count copies that the target's endpoint removed (11218).
         """
         total = Counter(dict.fromkeys(Cause, 0))
-        for row in self.event_counts():
+        for row in self.copy_counts():
             if row.cause:
                 total[row.cause] += row.count
         return dict(total)
 
     def removed(self) -> int:
         """Return the number of copies that the endpoints removed as duplicates (11218)."""
-        rows = (row for row in self.event_counts() if row.error == Number.DUPLICATE)
-        return sum(row.count for row in rows if row.cause)
+        return sum(row.count for row in self.copy_counts() if row.error == Number.DUPLICATE)
 
     def event_windows(self) -> tuple[EventWindow, ...]:
         """Return all trace events by window, each with the services that the events name."""
         return self._store.read(EventWindow, between=self._between)
 
-    def event_counts(self) -> tuple[EventWindow, ...]:
-        """Return all trace events by window, instance, route and cause.
-
-        The database adds up the events of all services, because a hostile producer can name a
-        different service in each frame.
-        """
-        columns = EVENTS.c
-        keys = [columns[name] for name in _COUNTED_BY]
-        added = sa.cast(sa.func.sum(columns["count"]), sa.BigInteger).label("count")
-        nothing = (sa.null().label(name) for name in ("database", "from_service", "to_service"))
-        counted = sa.select(*keys, *nothing, added).group_by(*keys).order_by(*keys)
-        if self._between is not None:
-            begins = columns.window_start
-            counted = counted.where(begins >= self._between[0], begins < self._between[1])
+    def copy_counts(self) -> tuple[EventWindow, ...]:
+        """Return the duplicates by window and cause, of all instances."""
+        of_all = {"instance": sa.literal("")}
+        counted = sums(_COPIES_BY, of_all, EVENTS.c.cause.is_not(None), *self._within())
         return self._store.select(EventWindow, counted)
 
+    def event_totals(self) -> tuple[EventWindow, ...]:
+        """Return events by number, error, instance and route, without removed duplicates (11218).
+
+        Each row is a sum over all windows. There are at most MOST_TOTALS rows, the most frequent.
+        """
+        no_copy = EVENTS.c.error != Number.DUPLICATE
+        return self._store.select(EventWindow, most_frequent(_TOTALS_BY, no_copy, *self._within()))
+
     def events(self) -> tuple[EventTotal, ...]:
-        """Return all trace events by number, error and instance."""
-        total: Counter[tuple[int, int, str]] = Counter()
-        for row in self.event_counts():
-            total[row.event, row.error, row.instance] += row.count
-        return tuple(EventTotal(*key, count) for key, count in sorted(total.items()))
+        """Return events by number, error and instance: the MOST_TOTALS most frequent ones."""
+        rows = self._store.select(EventWindow, most_frequent(_TOTALS_BY[:3], *self._within()))
+        totals = ((row.event, row.error, row.instance, row.count) for row in rows)
+        return tuple(EventTotal(*total) for total in sorted(totals))
+
+    def _within(self) -> tuple[sa.ColumnElement[bool], ...]:
+        if self._between is None:
+            return ()
+        begins = EVENTS.c.window_start
+        return begins >= self._between[0], begins < self._between[1]
 
     def malformed(self) -> tuple[MalformedWindow, ...]:
         """Return the records that could not be decoded, by window, topic and reason."""

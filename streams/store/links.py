@@ -11,7 +11,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from streams.store.quantiles import Histogram, merged, percentiles
-from streams.store.rollup import Columns, read_latencies
+from streams.store.rollup import MOST_WINDOWS, Columns, read_latencies
 from streams.store.sampled import looked_at, samples_at, samples_in
 from streams.store.state_rows import BufferedSample, HeartbeatSample, LinkSample
 from streams.store.store import Store
@@ -47,6 +47,11 @@ class Link:
     max: float | None
     held_copies: int
     held_bytes: int
+
+
+MOST_LINKS = 50_000
+"""Maximum number of different legs that are counted, the most frequent ones: frames of other
+clusters may state any names."""
 
 
 def find_links(
@@ -122,7 +127,7 @@ def _link(
 
 def _histograms(store: Store, start: int, end: int, of: str | None) -> dict[Pair, Histogram]:
     found: dict[Pair, list[Histogram]] = defaultdict(list)
-    for row in read_latencies(store, (start, end), partial(_legs, of, end)):
+    for row in read_latencies(store, (start, end), partial(_legs, of, end), MOST_WINDOWS):
         pair = _pair(row.leg_from, row.leg_to)
         if pair[0] != pair[1]:
             found[pair].append(row.histogram)
@@ -135,6 +140,7 @@ def _counts(store: Store, start: int, end: int) -> dict[Pair, int]:
     total = sa.func.sum(columns["count"]).label("total")
     within = _legs(None, end, columns) & (columns.window_start >= start)
     asked = sa.select(*ends, total).where(within).group_by(*ends)
+    asked = asked.order_by(total.desc(), *ends).limit(MOST_LINKS)
     found: dict[Pair, int] = defaultdict(int)
     for row in store.ask(asked):
         pair = _pair(row["leg_from"], row["leg_to"])

@@ -21,11 +21,12 @@ from tests.dashboard.rows import ROWS, SINCE, UNTIL, window
 
 LATENCIES = [row for row in ROWS if isinstance(row, LatencyWindow)]
 EVENTS = [row for row in ROWS if isinstance(row, EventWindow)]
+COPIES = [row for row in EVENTS if row.cause]
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 
 
 def found(**changes: object) -> Found:
-    usual = {"as_of": UNTIL, "latencies": LATENCIES, "events": EVENTS}
+    usual = {"as_of": UNTIL, "latencies": LATENCIES, "copies": COPIES, "totals": EVENTS}
     return Found(Window(SINCE, UNTIL, UNTIL + HOUR), **{**usual, **changes})  # type: ignore[arg-type]
 
 
@@ -45,7 +46,7 @@ def test_another_service_in_every_event_makes_no_larger_overview(tmp_path: Path)
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
         store.write("events", "run", 0, named)
         seen = read_overview(store, Window(SINCE, UNTIL, UNTIL))
-    assert [row.count for row in seen.events] == [3_000]
+    assert [row.count for row in seen.totals] == [3_000]
     assert [(loss.route, loss.count) for loss in overview_of(seen).losses] == [("ToServerB", 3_000)]
 
 
@@ -89,7 +90,7 @@ def test_what_is_being_filled_is_in_the_totals_and_not_in_the_charts() -> None:
     latest = window(12, "GatewayA", 0, ("ServerA", "ServerB/DatabaseB"), {5: 1})
     live = Window(SINCE, UNTIL + 4_000, UNTIL + 4_000, live=True)
     overview = overview_of(
-        Found(live, UNTIL + 4_000, latencies=[*LATENCIES, latest], events=EVENTS)
+        Found(live, UNTIL + 4_000, latencies=[*LATENCIES, latest], copies=COPIES)
     )
     assert overview.delivered.count == 2_001
     assert len(overview.rates) == 12

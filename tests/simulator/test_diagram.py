@@ -15,6 +15,8 @@ from streams.diagram import (
     Links,
     Participant,
     Shape,
+    Sight,
+    folded,
     mermaid_text,
     svg_text,
 )
@@ -69,6 +71,19 @@ def test_participants_stand_in_the_order_in_which_messages_meet_them() -> None:
 def test_the_order_is_that_of_the_whole_run_whatever_is_drawn_of_it() -> None:
     part = drawn("load_balanced/dialogs", Choice("d/39", 2_000_000, 6_000_000))
     assert [p.name for p in part.participants] == ["InitiatorService", "ServerA", "ServerC"]
+
+
+def test_an_arrow_from_an_instance_to_itself_needs_no_space_between_lifelines() -> None:
+    """A foreign frame may state that its last visit was at the instance that reads it."""
+    a, b = Participant(("A",), "A"), Participant(("B",), "B")
+    rows = [DiagramRow(0, Shape.MESSAGE, (place, place), "m") for place in (("A",), ("B",))]
+    assert "<svg" in svg_text(Diagram("D", (a, b), tuple(rows)))
+
+
+def test_a_long_text_is_clipped() -> None:
+    """An event may contain 64 kB."""
+    [row] = folded([Sight(0, Shape.NOTE, (("A",),), "x" * 65_000)], {})
+    assert len(row.text) == 500
 
 
 def test_a_dialog_within_one_instance_has_its_statements_and_its_queues() -> None:

@@ -18,7 +18,10 @@ from streams.store import (
     Situation,
     Store,
     Which,
+    event_sums,
+    figures,
 )
+from streams.store.drops import find_drops
 from streams.store.tables import METADATA
 from tests.store.build import EVENT, MALFORMED, REPEAT, latency
 from tests.store.build_state import DIALOG, GONE, HEARTBEAT, HELD, LAG, LINK, QUEUE, TROUBLE, dialog
@@ -243,8 +246,43 @@ def test_events_are_added_up_whatever_services_they_name(store: Store) -> None:
     named = [replace(EVENT, to_service=f"Service{n}", from_service=f"From{n}") for n in range(500)]
     later = replace(EVENT, window_start=20_000, window_end=30_000, route="ToServerB")
     _write(store, *named, later)
-    nameless = replace(EVENT, database=None, to_service=None)
-    counted = (replace(nameless, count=2_000), replace(later, database=None, to_service=None))
-    assert Report(store).event_counts() == counted
-    assert Report(store, (0, 20_000)).event_counts() == counted[:1]
+    nameless = replace(EVENT, instance="", database=None, to_service=None, route=None)
+    start, end = later.window_start, later.window_end
+    last = replace(nameless, window_start=start, window_end=end)
+    counted = (replace(nameless, count=2_000), last)
+    assert Report(store).copy_counts() == counted
+    assert Report(store, (0, 20_000)).copy_counts() == counted[:1]
     assert Report(store).removed() == 2_004
+
+
+def test_only_windows_of_the_busiest_paths_are_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another cluster may state another path in each frame."""
+    spans = [{"window_start": 10_000 * n, "window_end": 10_000 * n + 10_000} for n in range(3)]
+    counts = {"a": 5, "b": 9, "c": 1, "d": 1}
+    _write(store, *(latency([7] * n, path=p, **s) for p, n in counts.items() for s in spans))
+    monkeypatch.setattr(figures, "MOST_WINDOWS", 7)
+    found, left_out = Report(store).busiest_windows()
+    assert ({row.path for row in found}, len(found), left_out) == ({"a", "b"}, 6, 2)
+    monkeypatch.setattr(figures, "MOST_WINDOWS", 8)
+    found, left_out = Report(store, (0, 20_000)).busiest_windows()
+    assert (len(found), left_out) == (8, 0)
+
+
+def test_only_the_most_frequent_events_are_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer of events may name another instance and another route in each of them."""
+    monkeypatch.setattr(event_sums, "MOST_TOTALS", 2)
+    lost = replace(EVENT, error=11285, cause=None)
+    made = [replace(lost, instance=f"A{n}", route=f"R{n}", count=9 - n) for n in range(4)]
+    _write(store, *made, replace(made[3], window_start=20_000, window_end=30_000, count=5))
+    totals = Report(store).event_totals()
+    assert [(row.instance, row.route, row.count) for row in totals] == [
+        ("A3", "R3", 11),
+        ("A0", "R0", 9),
+    ]
+    assert (totals[0].window_start, totals[0].window_end) == (made[3].window_start, 30_000)
+    assert {total.instance for total in Report(store).events()} == {"A0", "A3"}
+    assert [drop.count for drop in find_drops(store, 0, 30_000)] == [11, 9]

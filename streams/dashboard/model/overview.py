@@ -32,7 +32,9 @@ class Found:
     window: Window
     as_of: int | None = None
     latencies: Sequence[LatencyWindow] = ()
-    events: Sequence[EventWindow] = ()
+    paths_left_out: int = 0
+    copies: Sequence[EventWindow] = ()
+    totals: Sequence[EventWindow] = ()
     malformed: Sequence[MalformedWindow] = ()
     repeats: Sequence[Repeat] = ()
     late: int = 0
@@ -99,6 +101,7 @@ class Overview:
     repeats: tuple[Repeat, ...]
     late: int
     paths: tuple[PathLatency, ...]
+    paths_left_out: int
     hops: tuple[PathLatency, ...]
     waiting: Waiting | None
     depths: dict[str, tuple[int | None, ...]]
@@ -113,8 +116,9 @@ def read_overview(store: Store, window: Window) -> Found:
     return Found(
         window,
         report.as_of(),
-        report.latency_windows(None),
-        report.event_counts(),
+        *report.busiest_windows(),
+        report.copy_counts(),
+        report.event_totals(),
         report.malformed(),
         report.repeats(),
         sum(report.late().values()),
@@ -132,7 +136,6 @@ def overview_of(found: Found) -> Overview:
     legs = [row for row in found.latencies if row.leg]
     window = found.window
     buckets = buckets_of(window.since, window.until, found.as_of, window_of(found.latencies))
-    copies = [row for row in found.events if row.cause]
     rates = buckets.per_second(whole, lambda row: row.count)
     return Overview(
         buckets=buckets,
@@ -141,13 +144,14 @@ def overview_of(found: Found) -> Overview:
         attempts=sum(row.attempts for row in whole),
         rates=rates,
         quantiles=tuple(quantiles_of(rows) for rows in buckets.sort(whole)),
-        duplicates=by_cause(copies),
-        duplicates_over_time=causes_over_time(buckets, copies),
-        losses=losses_of(found.events),
+        duplicates=by_cause(found.copies),
+        duplicates_over_time=causes_over_time(buckets, found.copies),
+        losses=losses_of(found.totals),
         malformed=sum(row.count for row in found.malformed),
         repeats=tuple(found.repeats),
         late=found.late,
         paths=path_latencies(whole, lambda row: tuple(row.path.split(">"))),
+        paths_left_out=found.paths_left_out,
         hops=path_latencies(legs, lambda row: (row.leg_from, row.leg_to)),
         waiting=waiting_of(found.queues_at_end),
         depths=depths_of(buckets, found.queues),

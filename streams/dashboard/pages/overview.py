@@ -51,7 +51,9 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
         "tiles": part("overview", "tiles", overview, now if address.span.live else None),
         "alarms": _alarms(context, address),
         "losses": part("overview", "losses", overview.losses[:_ROWS], len(overview.losses)),
-        "ways": part("overview", "ways", overview.paths[:_ROWS], len(overview.paths)),
+        "ways": part(
+            "overview", "ways", overview.paths[:_ROWS], len(overview.paths), overview.paths_left_out
+        ),
         "hops": part("overview", "hops", overview.hops[:_ROWS], len(overview.hops)),
         **_charts(overview),
     }

@@ -49,8 +49,9 @@ def _outward(sights: Sequence[Sight]) -> list[Sight]:
             near[sight.ends[0][0]].add(end[0])
             near[end[0]].add(sight.ends[0][0])
     far: dict[str, int] = {}
-    edge = list(near)[:1]
+    edge, distance = list(near)[:1], 0
     while edge:
-        far.update(dict.fromkeys(edge, len(set(far.values()))))
+        far.update(dict.fromkeys(edge, distance))
         edge = [n for n in dict.fromkeys(n for e in edge for n in near[e]) if n not in far]
+        distance += 1
     return sorted(sights, key=lambda s: min(far.get(end[0], len(far)) for end in s.ends))
