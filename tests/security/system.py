@@ -17,6 +17,7 @@ from streams.wire import Topics, decode_event
 from streams.wire.acl import Role, roles_of
 from streams.workers import ROLES, Plan, Process
 from tests.running import DEADLINE, WorkerThread, eventually
+from tests.security.leaks import Done, environment, run
 from tests.security.secured import Secured
 
 TOPOLOGY = """
@@ -160,3 +161,10 @@ def guarded(secured: Secured, prefix: str, folder: Path, text: str = TOPOLOGY) -
             worker.process.stop()
         raise
     system.rest()
+
+
+def as_user(system: Guarded, user: str, folder: Path, *words: str) -> Done:
+    """Run a command as a user of the system; it must not print a password."""
+    done = run(folder, environment(system.secured, user, system.prefix, folder), *words)
+    done.demand_silence()
+    return done

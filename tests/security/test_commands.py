@@ -11,14 +11,8 @@ import sqlalchemy as sa
 from streams.client.outbox import METADATA, Outbox
 from streams.store import LatencyWindow, Store
 from tests.monitor.recount import stored
-from tests.security.leaks import Done, environment, run
-from tests.security.system import Guarded
-
-
-def as_user(system: Guarded, user: str, folder: Path, *words: str) -> Done:
-    done = run(folder, environment(system.secured, user, system.prefix, folder), *words)
-    done.demand_silence()
-    return done
+from tests.security.leaks import environment, run
+from tests.security.system import Guarded, as_user
 
 
 @pytest.mark.long
@@ -111,14 +105,7 @@ def test_what_else_people_run(
     assert system.secured.refused(user, system.prefix) == set()
 
 
-def test_a_probe_uses_all_that_its_role_may(system: Guarded, tmp_path: Path) -> None:
-    way = ("--from", "ServerA/DatabaseA/InitiatorService", "--to", "TargetService")
-    done = as_user(system, "trace", tmp_path, "trace", *way)
-    assert done.code == 0, done.stderr
-    assert system.secured.refused("trace", system.prefix) == set()
-    assert system.secured.unused(system.roles["trace"]) == set()
-
-
+@pytest.mark.long
 def test_what_an_application_has_committed_is_handed_over(system: Guarded, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/shop.sqlite"
     engine = sa.create_engine(store)
@@ -149,6 +136,7 @@ def test_what_an_observer_has_recorded_is_replayed(system: Guarded, tmp_path: Pa
     assert system.secured.unused(system.roles["replay"]) == set()
 
 
+@pytest.mark.long
 def test_a_worker_that_may_not_is_told_and_tells_no_password(
     system: Guarded, tmp_path: Path
 ) -> None:

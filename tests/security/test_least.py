@@ -6,9 +6,11 @@ role needs; one that was refused is missing.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.security.system import INITIATOR, TARGET, Guarded
+from tests.security.system import INITIATOR, TARGET, Guarded, as_user
 
 MOVES = {"in", "cmd"}
 """An endpoint worker also writes the topics that it reads: bodies that pin too much are moved
@@ -39,3 +41,11 @@ def test_an_application_uses_all_that_it_may_and_asks_for_no_more(
     }
     assert unused == alone[user]
     assert system.secured.refused(user, system.prefix) == set()
+
+
+def test_a_probe_uses_all_that_its_role_may(system: Guarded, tmp_path: Path) -> None:
+    way = ("--from", "ServerA/DatabaseA/InitiatorService", "--to", "TargetService")
+    done = as_user(system, "trace", tmp_path, "trace", *way)
+    assert done.code == 0, done.stderr
+    assert system.secured.refused("trace", system.prefix) == set()
+    assert system.secured.unused(system.roles["trace"]) == set()
