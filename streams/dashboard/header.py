@@ -1,4 +1,4 @@
-"""The frame's content: navigation, time, age of figures, unavailable sources."""
+"""Content around every page: navigation, time range, age of figures, unavailable sources."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ def _key(sight: Sight) -> tuple[object, ...]:
 def _groups(sights: Sequence[Sight]) -> list[list[Sight]]:
     """Group similar events, if no significant order is lost.
 
-    Other events of the same dialog may be in between only if all have the same time; no event is
-    moved across a fault.
+    If another event of the same dialog is in between, an event joins the group only if it has the
+    time of the group's first event. No event joins a group across a fault.
     """
     groups: list[list[Sight]] = []
     latest: dict[tuple[object, ...], int] = {}  # the last group of each kind

@@ -139,8 +139,9 @@ def end_of_gap(
 
     A consumer has read the record from ``expected``, so before the record's batch are only
     transaction markers and aborted records. If the record states a wrong offset, then records of
-    other writers may be behind its batch, and also copies of the record. So if an offset gives the
-    record, all later ones must give it too.
+    other writers may be behind its batch, and also copies of the record. So once a fetch
+    has returned the record, the check ends at the first later offset from which a fetch does not
+    return it.
 
     The probe that also gets aborted records finds each of them at its offset, without passing the
     others. But it gets no response from an aborted batch that it cannot parse. The other probe does

@@ -1,8 +1,9 @@
 """Group records of a cluster or of captures by dialog on Spark's executors.
 
-This module makes no decisions: listeners extract the parts of a record, judges evaluate the parts
-of a dialog. Bodies do not leave the JVM, because a digest replaces them. Spark spills data that
-does not fit into memory to disk, and each partition returns only one sum to this process.
+This module makes no decisions: the caller's ``listener`` extracts the parts of dialogs from a
+record, and its ``judge`` evaluates the parts of a dialog. Bodies do not leave the JVM, because a
+digest replaces them. Spark spills data that does not fit into memory to disk, and each partition
+returns only one sum to this process.
 """
 
 from __future__ import annotations

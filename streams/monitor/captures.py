@@ -63,7 +63,8 @@ def count_captures(
 ) -> Sum:
     """Start Spark, judge captures, count each partition's rows on its executor, and add the counts.
 
-    Raises InputError for an unreadable file, SurroundingsError if Spark fails.
+    Raises InputError for a file that is unreadable or lacks records, and SurroundingsError if Spark
+    fails.
     """
     with batch_session(master=master, log=log, name="hopline diff") as spark:
         rows = capture_rows(spark, sources, merge, judge)

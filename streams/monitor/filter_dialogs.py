@@ -19,7 +19,7 @@ _REPLAYED = "8"
 
 
 def only(raw: DataFrame, job: str | None) -> DataFrame:
-    """Return the records (with ``key`` and maybe ``headers``) of one job's dialogs.
+    """Return the records of one replay job's dialogs; ``raw`` may lack the column ``headers``.
 
     Without a job, return the records that belong to no job, including records without a dialog.
     """

@@ -32,8 +32,8 @@ class Evidence:
 
     ``numbers`` contains the numbers of the messages in queues, by message id. ``ends``: the sides
     whose EndDialog or Error is in a queue (true: initiator). ``sent``: the number of messages that
-    an endpoint's state counts, including its end. ``whole``: the places that still have every
-    command.
+    an endpoint's state counts, including its end. ``whole``: the places (instance/database) whose
+    ``cmd`` topic still has every command.
     """
 
     numbers: Mapping[bytes, int]

@@ -14,8 +14,8 @@ class DialogSide:
     """One side of a dialog, in the state that its endpoint worker wrote last.
 
     ``instance`` is the instance, or the mirrored pair, after which its topics are named. ``state``
-    is SO, SI, CO, DI, DO, ER or CD. ``sent`` is the number of the next message to send,
-    ``acknowledged`` of the next to be acknowledged, ``received`` of the next expected. ``position``
+    is SO, SI, CO, DI, DO, ER or CD. Three fields are message numbers: ``sent`` is the next to send,
+    ``acknowledged`` the next to be acknowledged, and ``received`` the next expected. ``position``
     is the record's offset in its partition.
 
     Instants are commit times of states. ``locked_at`` is the time of the first record in which the

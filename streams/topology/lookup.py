@@ -1,4 +1,4 @@
-"""Look up contracts, types and queues of a dialog's endpoint in its database (reference 1.1)."""
+"""Look up the contracts, queues and XML schemas of a database (reference 1.1)."""
 
 from __future__ import annotations
 

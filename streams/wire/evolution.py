@@ -112,7 +112,7 @@ def learn_schemas(texts: Iterable[str]) -> None:
             schema = json.loads(text)
             name = str(schema["name"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise MalformedError(f"no schema: {text[:60]!r}") from error
+            raise MalformedError(f"invalid schema: {text[:60]!r}") from error
         codec = _CAPTURED.get(name.rpartition(".")[2])
         if codec is not None:
             codec.announce(schema)

@@ -97,7 +97,7 @@ class Codec:
                 raise ValueError("values take no bytes, or types nest endlessly")
             self._writers.setdefault(prefix, fastavro.parse_schema(plain))
         except (SchemaParseException, ValueError, LookupError, TypeError, RecursionError) as error:
-            raise MalformedError(f"{self.name}: no schema: {error}") from error
+            raise MalformedError(f"{self.name}: invalid schema: {error}") from error
         return prefix
 
     @property

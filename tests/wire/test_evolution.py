@@ -233,4 +233,4 @@ def test_text_that_is_no_schema_is_quoted_so_that_it_can_be_printed() -> None:
     """A capture's manifest may contain half of a surrogate pair, which UTF-8 cannot encode."""
     with pytest.raises(MalformedError) as refused:
         learn_schemas(["\ud800"])
-    assert str(refused.value) == "no schema: '\\ud800'"
+    assert str(refused.value) == "invalid schema: '\\ud800'"

@@ -33,7 +33,10 @@ class Returns:
         self._paths = {start: self._path(start) for start in starts}
 
     def path(self, ending: Ending) -> MessagePath | None:
-        """Return the first return path that reaches the sender; without one, the first path."""
+        """Return the shortest return path that reaches the sender.
+
+        If none reaches the sender, return the first return path; None for an undelivered message.
+        """
         return self._paths[self._start(ending)] if ending.delivered else None
 
     def arrives(self, ending: Ending) -> bool:

@@ -78,7 +78,7 @@ class Flow:
     lost: dict[Kept, None] = field(default_factory=dict)
 
     def turns(self, most: int) -> Iterable[Kept]:
-        """Return at most ``most`` of the dialogs that want to transmit, in order."""
+        """Return up to ``most`` dialogs: ``lost`` unless stalled, then ``waiting`` by position."""
         lost = [] if self.stalled else list(islice(self.lost, most))
         return chain(lost, self.waiting.first(most - len(lost)))
 

@@ -1,4 +1,4 @@
-"""Write routes: AutoCreatedLocal first, then all other routes in order."""
+"""Write routes: AutoCreatedLocal first, then the other routes in the order of ``route_id``."""
 
 from __future__ import annotations
 

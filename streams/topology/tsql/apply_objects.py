@@ -1,4 +1,4 @@
-"""Apply statements about objects of dialogs, from message types to priorities."""
+"""Apply statements about Service Broker objects, from message types to priorities."""
 
 from __future__ import annotations
 

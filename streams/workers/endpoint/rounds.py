@@ -15,7 +15,7 @@ from typing import Any
 ROUND = 1_000_000
 """Maximum size in bytes of a topic in a round: the default ``batch.size`` of Kafka's client."""
 _OVERHEAD = 400
-"""Bytes of a record besides its value: the key, the headers and Kafka's own fields."""
+"""Estimated bytes of a record besides its value: key, headers and Kafka's own fields."""
 
 Record = tuple[Any, ...]
 
