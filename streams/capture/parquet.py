@@ -80,7 +80,8 @@ def _batch(pending: Iterator[tuple[Record, Look]], topics: Topics) -> Iterator[d
     size = 0
     for record, found in islice(pending, _BATCH):
         yield (row := _row(record, found, topics))
-        size += len(record.value or b"") + len(row["decoded"])
+        size += len(record.key or b"") + len(record.value or b"") + len(row["decoded"])
+        size += sum(len(key) + len(value or b"") for key, value in record.headers)
         if size >= _BATCH_BYTES:
             return
 

@@ -92,6 +92,7 @@ def _take_waiting(staging: Staging, report: Report) -> None:
         "w.sequence, w.incoming, w.at, w.instance, w.database, w.type, w.body, w.flags "
         f"{found} WHERE e.conversation IS NOT NULL"
     )
+    staging.run("CREATE INDEX copy_message ON copy (conversation, initiator, sequence)")
     staging.run(
         "INSERT INTO act SELECT NULL, at, sequence, CASE WHEN flags & 3 THEN 3 ELSE 2 END, "
         "conversation, initiator, CASE WHEN flags & 3 THEN 'END' ELSE 'SEND' END, "

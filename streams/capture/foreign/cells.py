@@ -38,7 +38,7 @@ def clean(text: str) -> str:
 
 def whole(raw: Any) -> int | None:
     """Return a 64-bit integer from the start of the text (``1 - Local``)."""
-    if isinstance(raw, (bool, int)):
+    if isinstance(raw, (bool, int)) or (isinstance(raw, float) and raw.is_integer()):
         number = int(raw)
     else:
         found = _NUMBER.match(str(raw or ""))
@@ -83,7 +83,10 @@ def bytes_of(raw: Any) -> bytes | None:
     if isinstance(raw, (dict, list)):
         import json
 
-        raw = json.dumps(raw, ensure_ascii=False)
+        try:
+            raw = json.dumps(raw, ensure_ascii=False)
+        except RecursionError:  # the decoder accepts deeper nesting than the encoder
+            return None
     text = str(raw)
     found = _HEX.fullmatch(text)
     return bytes.fromhex(found[1]) if found else text.encode("utf-8", "replace")
@@ -102,7 +105,7 @@ def instant(raw: Any, utc_offset: int = 0) -> int | None:
     elif isinstance(raw, date):
         at = _moment(datetime(raw.year, raw.month, raw.day), utc_offset)
     elif isinstance(raw, (int, float)) and not isinstance(raw, bool):
-        at = _counted(float(raw))
+        at = _counted(float(raw)) if abs(raw) < 2**63 else None
     else:
         at = None
     return at if at is not None and 0 <= at <= LATEST else None

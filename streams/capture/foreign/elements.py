@@ -31,8 +31,11 @@ def elements(path: Path, report: Report) -> Iterator[tuple[int, str]]:
             end, whole = _end(buffer, begin, last=piece is None)
             if end == at:  # the element may continue in the next piece
                 break
-            if whole:
-                yield line, _plain(buffer[at:end], begin[1])
+            text = _plain(buffer[at:end], begin[1]) if whole else None
+            if text is not None:
+                yield line, text
+            elif whole:
+                report.leave("an event with an invalid character reference", f"{path}:{line}")
             else:
                 report.leave("an unterminated event", f"{path}:{line}")
             line += buffer.count("\n", at, end)
@@ -64,5 +67,9 @@ def _end(buffer: str, begin: re.Match[str], *, last: bool) -> tuple[int, bool]:
     return (begin.end() if broken else begin.start()), False
 
 
-def _plain(text: str, opening: str) -> str:
-    return text if opening == "<" else html.unescape(text)
+def _plain(text: str, opening: str) -> str | None:
+    """Return an element without escapes; ``None`` if a reference has too many digits."""
+    try:
+        return text if opening == "<" else html.unescape(text)
+    except ValueError:
+        return None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from streams.capture.foreign import trace, views, xevents
-from streams.capture.foreign.cells import instant, text_of
+from streams.capture.foreign.cells import clean, instant, text_of
 from streams.capture.foreign.elements import elements
 from streams.capture.foreign.findings import (
     Finding,
@@ -50,7 +50,7 @@ class Source:
     @property
     def called(self) -> str:
         """Return the instance's name: the given name, or else the name of the file."""
-        return self.instance or self.path.name.partition(".")[0]
+        return self.instance or clean(self.path.name.partition(".")[0])
 
 
 @dataclass(slots=True)

@@ -25,7 +25,8 @@ from streams.capture.foreign.findings import (
 from streams.errors import UsageError
 from streams.wire import encode_event
 
-_BATCH = 5_000
+_BATCH, _BYTES = 5_000, 32 << 20
+"""Number of findings of a kind, and size of all findings, that are written together."""
 _TABLES = """
 CREATE TABLE act (
     n INTEGER PRIMARY KEY, at INTEGER, rank INTEGER, step INTEGER, conversation BLOB,
@@ -65,19 +66,22 @@ class Staging:
         for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"):
             self._database.execute(f"PRAGMA {pragma}")
         self._database.executescript(_TABLES)
+        self._size = 0
         self._held: dict[type[Any], list[tuple[Any, ...]]] = {kind: [] for kind in _INSERTS}
 
     def add(self, findings: Iterable[Finding]) -> None:
         """Store findings; raise UsageError if the temporary folder is full."""
         held = self._held
         for finding in findings:
-            rows = held[type(finding)]
-            rows.append(_row(finding))
-            if len(rows) >= _BATCH:
-                self._write(type(finding))
+            rows, row = held[type(finding)], _row(finding)
+            rows.append(row)
+            self._size += sum(len(value) for value in row if isinstance(value, (bytes, str)))
+            if len(rows) >= _BATCH or self._size >= _BYTES:
+                self.flush()
 
     def flush(self) -> None:
         """Write buffered rows."""
+        self._size = 0
         for kind in self._held:
             self._write(kind)
 

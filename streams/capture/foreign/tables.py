@@ -193,14 +193,25 @@ def _parquet(path: Path) -> Iterator[ForeignRow]:
             names = [name.casefold() for name in file.schema_arrow.names]
             number = 0
             for batch in file.iter_batches(_BATCH):
-                for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                for cells in zip(*map(_values, batch.columns), strict=True):
                     number += 1
                     yield ForeignRow(number, dict(zip(names, cells, strict=True)))
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, KeyError) as error:
         raise InputError(
             f"The Parquet file cannot be read: {_error_text(error)}.", file=str(path),
             remedy="It is damaged: write or copy it again.",
         ) from error  # fmt: skip
+
+
+def _values(column: Any) -> list[Any]:
+    """Return a column's values; times of less than a microsecond are truncated."""
+    import pyarrow
+
+    kind = column.type
+    if pyarrow.types.is_timestamp(kind) and kind.unit == "ns":
+        column = column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def _error_text(error: BaseException) -> str:

@@ -14,6 +14,8 @@ LONGEST = 16 * 1024 * 1024
 """Maximum number of characters in a line, cell or element; messages are not longer."""
 _PIECE = 256 * 1024
 _DECLARED = re.compile(rb"""<\?xml[^>]*encoding=["']([\w.-]+)""")
+_NO_FILES = frozenset({"idna", "undefined"})
+"""Codecs of Python that cannot decode files, although their results are text."""
 _ERRORS = "hopline-cp1252"
 
 
@@ -59,9 +61,12 @@ def _decoder(head: bytes) -> codecs.IncrementalDecoder:
         declared = _DECLARED.search(head)
         name = "utf-8" if declared is None else declared[1].decode("ascii")
     try:
-        found = codecs.lookup(name).name
+        codec = codecs.lookup(name)
     except LookupError:
         found = "utf-8"
+    else:  # a file may declare any codec of Python, such as "zlib"
+        is_text = getattr(codec, "_is_text_encoding", True) and codec.name not in _NO_FILES
+        found = codec.name if is_text else "utf-8"
     # Declared as UTF-16 but without zero bytes: the text was saved again in another encoding.
     if _declared_only(found, head):
         found = "utf-8"

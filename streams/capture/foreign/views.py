@@ -15,6 +15,9 @@ from streams.capture.foreign.cells import bytes_of, first, flag, guid, instant, 
 from streams.capture.foreign.findings import Endpoint, Finding, Party, Report, Waiting
 from streams.protocol import END_DIALOG, ERROR, Flag
 
+_LAST_NUMBER = 1 << 40
+"""A limit for message numbers, which no dialog reaches; a sum of numbers below it is possible."""
+
 
 class ViewKind(Enum):
     """The view that was dumped as a table."""
@@ -77,6 +80,12 @@ class Names:
         )
 
 
+def _number(raw: Any) -> int | None:
+    """Return a message number, if it is one that a dialog can reach."""
+    number = whole(raw)
+    return number if number is not None and 0 <= number <= _LAST_NUMBER else None
+
+
 def read_endpoint(
     cells: Mapping[str, Any], place: Home, names: Names, where: str,
     report: Report,
@@ -95,7 +104,7 @@ def read_endpoint(
         report.skip("system conversations")
         return
     report.rows[ViewKind.ENDPOINTS.value] += 1
-    sent, received = whole(cells.get("send_sequence")), whole(cells.get("receive_sequence"))
+    sent, received = _number(cells.get("send_sequence")), _number(cells.get("receive_sequence"))
     yield Endpoint(instance, handle, conversation, initiator, sent, received)
     ends = (names.service(place, cells), text_of(cells.get("far_service")))
     contract = names.contract(place, cells)

@@ -39,6 +39,7 @@ _SUBCLASS = (
     "acknowledgement_type", "activation_state", "state",
 )  # fmt: skip
 _TEXT = "/text"
+_DEEPEST = 20
 _REASONS = ("delayed_error_number", "dropped_reason", "message_drop_reason", "error_number")
 _DETAILS = ("error_message", "corruption_description", "activation_message", "address")
 
@@ -59,12 +60,13 @@ def read_element(text: str) -> dict[str, Any]:
     return fields
 
 
-def flat(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a row, from columns or nested JSON."""
+def flat(cells: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    """Return the fields of a row, from columns or JSON that is nested up to a limit."""
     fields: dict[str, Any] = {}
     for name, cell in cells.items():
         if isinstance(cell, Mapping) and not {"value", "text"} >= set(cell):
-            fields |= flat({str(k).casefold(): v for k, v in cell.items()})
+            if depth < _DEEPEST:
+                fields |= flat({str(k).casefold(): v for k, v in cell.items()}, depth + 1)
         elif isinstance(cell, Mapping):
             fields[name], fields[name + _TEXT] = cell.get("value"), cell.get("text")
         else:

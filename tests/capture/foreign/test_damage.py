@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import subprocess
@@ -11,9 +12,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet as pq
 
 from streams.capture import Record, TimestampType
 from streams.capture.look import look, raw
@@ -159,3 +162,52 @@ def test_a_chain_of_entities_is_counted(tmp_path: Path, form: str, why: str) -> 
     assert answer["rows"] == {"broker_conversation": 2}, "its neighbours are read"
     left = {one["kind"]: one["count"] for one in answer["left"]}
     assert left[f"an event that is not valid XML: {why}"] == 1
+
+
+def declared(encoding: str) -> bytes:
+    return f'<?xml version="1.0" encoding="{encoding}"?>\n'.encode() + FILES["Extended Events"]
+
+
+NESTED = ('{"a":' * 985 + "1" + "}" * 985).encode()
+CODECS = ("zlib", "hex", "rot13", "idna", "undefined")
+ESCAPED = html.escape(EVENTS[0])
+REFERENCE = ESCAPED.replace("&lt;/event&gt;", "&#" + "9" * 5_000 + ";&lt;/event&gt;")
+ENDPOINT = {**SENDER, "send_sequence": 2**63 - 1}
+ODD = {
+    **{f"declared as {name}": declared(name) for name in CODECS},
+    "a reference of 5,000 digits": f"<RingBufferTarget>{REFERENCE}</RingBufferTarget>".encode(),
+    "a time of 400 digits": json.dumps(
+        [{"name": "broker_conversation", "timestamp": 10**400, "conversation_id": "x"}]
+    ).encode(),
+    "nested fields": b'[{"name":"broker_conversation","event":' + NESTED + b"}]",
+    "a nested body": b'[{"conversation_handle":"1","message_body":' + NESTED
+    + b',"to_service_name":"x","enqueue_time":1}]',
+    "numbers beyond all sums": table([ENDPOINT, {**ENDPOINT, "is_initiator": 0}]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_file_is_read_as_far_as_possible(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "odd\udcff.txt"  # its name has a byte that is not UTF-8
+    path.write_bytes(ODD[name])
+    try:
+        records, report = imported(tmp_path, path)
+    except InputError as error:
+        assert "damaged" not in error.message
+        return
+    assert records or report.left or report.rows
+
+
+@pytest.mark.parametrize("zone", ["Foo/Bar", None])
+def test_a_parquet_file_with_odd_times_is_read_or_refused(zone: str | None, tmp_path: Path) -> None:
+    """SQL Server's datetime2(7) has tenths of microseconds."""
+    at = pa.array([1_790_000_000_000_000_100], pa.int64()).cast(pa.timestamp("ns", zone))
+    columns = {name: pa.array([str(value)]) for name, value in unsent(1).items()}
+    path = tmp_path / "one.parquet"
+    pq.write_table(pa.table({**columns, "enqueue_time": at}), path)
+    if zone is not None:
+        with pytest.raises(InputError, match="cannot be read: 'Foo/Bar'"):
+            imported(tmp_path, path)
+        return
+    _, report = imported(tmp_path, path)
+    assert sum(report.rows.values()) == 1
