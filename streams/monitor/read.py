@@ -46,8 +46,9 @@ _OF_MESSAGE = (
     "message_id", "sequence", "fragment", "flags", "enqueued_at", "dialog_expires_at",
 )  # fmt: skip
 
-LONGEST_NAME = 512
-"""Characters of a text that are kept where any name fits; names have at most 256."""
+LONGEST_NAME, LONGEST_ROUTES = 512, 2_048
+"""Maximum number of characters of an event's name, which has at most 256, and of its route names,
+which are joined."""
 LAST_NUMBER = 1 << 40
 """A limit for message numbers, which no dialog reaches. Spark can add up numbers below this limit.
 A larger number, which any writer may claim, would end the query, because Spark raises an error if a
@@ -168,14 +169,12 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
         F.when(F.col("read.instance").isNull(), "value: unreadable"),
         F.when(~_instant("read.at"), "value: no time"),
     )
-    texts = (
-        "instance", "database", "conversation", "from_service", "to_service", "message_id",
-        "route",
-    )  # fmt: skip
+    names = ("instance", "database", "conversation", "from_service", "to_service", "message_id")
     columns = {
-        name: name_in(f"read.{name}") if name in texts else F.col(f"read.{name}")
+        name: name_in(f"read.{name}") if name in names else F.col(f"read.{name}")
         for name in _OF_EVENT
     }
+    columns["route"] = clean(F.substring("read.route", 1, LONGEST_ROUTES))
     return _readable(decoded, reason, columns).select(*EVENT_RECORD)
 
 

@@ -20,6 +20,10 @@ KINDS_OF_LOSS = {
 }
 """The outcome of a copy by kind of event, without duplicates (11218)."""
 
+IS_LOSS = EVENTS.c.event.in_([int(kind) for kind in KINDS_OF_LOSS]) & EVENTS.c.error.not_in(
+    [0, int(Number.DUPLICATE)]
+)
+"""The condition for events that :func:`drops_of` counts."""
 _DROPPED_BY = (
     "event", "error", "instance", "database", "route", "from_service", "to_service",
 )  # fmt: skip
@@ -54,9 +58,7 @@ def find_drops(store: Store, start: int, end: int) -> tuple[Drop, ...]:
     """
     columns = EVENTS.c
     within = (columns.window_start >= start) & (columns.window_end <= end)
-    is_kind = columns.event.in_([int(kind) for kind in KINDS_OF_LOSS])
-    is_loss = is_kind & columns.error.not_in([0, int(Number.DUPLICATE)])
-    return drops_of(store.select(EventWindow, most_frequent(_DROPPED_BY, within & is_loss)))
+    return drops_of(store.select(EventWindow, most_frequent(_DROPPED_BY, within & IS_LOSS)))
 
 
 def drops_of(events: Iterable[EventWindow]) -> tuple[Drop, ...]:

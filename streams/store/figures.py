@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from streams.errors import Number
+from streams.store.drops import IS_LOSS
 from streams.store.event_sums import most_frequent, sums
 from streams.store.kinds import KINDS
 from streams.store.message_rows import CopiedMessage, Gap
@@ -78,19 +79,19 @@ class Report:
         """Return the latencies of a leg (None: of all legs) per window and path, oldest first."""
         return self._latencies(lambda columns: sa.true() if leg is None else columns.leg == leg)
 
-    def busiest_windows(self) -> tuple[tuple[LatencyWindow, ...], int]:
-        """Return latency windows of all legs, and the number of paths that are left out.
+    def largest_windows(self) -> tuple[tuple[LatencyWindow, ...], int]:
+        """Return latency windows of all legs, and the number of messages that they leave out.
 
-        A frame may state any path, so only the busiest paths are read, with MOST_WINDOWS rows.
+        A frame may state any path, so at most MOST_WINDOWS windows are read from each part of the
+        period, those with the most messages.
         """
         rows = read_latencies(self._store, self._between, lambda _: sa.true(), MOST_WINDOWS)
-        columns, between = LATENCY.c, self._between or (0, FOREVER)
+        columns, (start, end) = LATENCY.c, self._between or (0, FOREVER)
         begins = columns.window_start
-        paths = sa.select(sa.func.count(columns.path.distinct()).label("paths")).where(
-            begins >= between[0], begins < between[1]
-        )
-        (row,) = self._store.ask(paths)
-        return rows, max(0, int(row["paths"]) - len({row.path for row in rows}))
+        messages = sa.select(sa.func.sum(columns["count"]).label("messages"))
+        within = (columns.leg == 0) & (begins >= start) & (begins < end)
+        (row,) = self._store.ask(messages.where(within))
+        return rows, max(0, int(row["messages"] or 0) - sum(r.count for r in rows if r.leg == 0))
 
     def hop_windows(self, leg_from: str) -> tuple[LatencyWindow, ...]:
         """Return the latencies of all hops from one instance, per window and path, oldest first."""
@@ -143,13 +144,16 @@ class Report:
         counted = sums(_COPIES_BY, of_all, EVENTS.c.cause.is_not(None), *self._within())
         return self._store.select(EventWindow, counted)
 
-    def event_totals(self) -> tuple[EventWindow, ...]:
-        """Return events by number, error, instance and route, without removed duplicates (11218).
+    def losses(self) -> tuple[tuple[EventWindow, ...], int]:
+        """Return drops and delays by error, instance and route, and the number of all of them.
 
         Each row is a sum over all windows. There are at most MOST_TOTALS rows, the most frequent.
         """
-        no_copy = EVENTS.c.error != Number.DUPLICATE
-        return self._store.select(EventWindow, most_frequent(_TOTALS_BY, no_copy, *self._within()))
+        wanted = (IS_LOSS, *self._within())
+        rows = self._store.select(EventWindow, most_frequent(_TOTALS_BY, *wanted))
+        total = sa.select(sa.func.sum(EVENTS.c["count"]).label("total")).where(*wanted)
+        (row,) = self._store.ask(total)
+        return rows, int(row["total"] or 0)
 
     def events(self) -> tuple[EventTotal, ...]:
         """Return events by number, error and instance: the MOST_TOTALS most frequent ones."""

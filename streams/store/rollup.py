@@ -27,8 +27,8 @@ LONG = 3 * 3_600_000
 """
 
 MOST_WINDOWS = 100_000
-"""Maximum number of latency windows that a page reads from each table. Three hours of 20 paths with
-four hops each have 108,000; each takes up to 0.6 ms and 2.5 kB.
+"""Maximum number of latency windows that a page reads from one part of its period. Three hours of
+20 paths with four hops each have 108,000; each window takes up to 0.6 ms and 2.5 kB.
 """
 FOREVER = 1 << 62
 Between = tuple[int, int] | None
@@ -74,8 +74,8 @@ def read_latencies(
     """Return the latencies of the windows that begin in a period; long periods use stretches.
 
     ``between`` are two instants, [start, end) in epoch milliseconds, or None for all windows;
-    ``which`` is a condition on columns of the table. If there are more than ``most`` rows, only
-    those of the busiest paths are returned, at most ``most`` from each table.
+    ``which`` is a condition on columns of the table. At most ``most`` rows are read from each of up
+    to three parts of the period, those with the most messages.
     """
     if between is None:
         return _beginning_in(store, LatencyWindow, (0, FOREVER), which, most)
@@ -97,18 +97,14 @@ def _beginning_in(
     begins = table.c.window_start
     within = (begins >= between[0]) & (begins < between[1]) & which(table.c)
     if most < FOREVER:
-        within &= table.c.path.in_(_busiest(table.c, within, most))
+        within &= table.c.key.in_(largest(table.c, within, most))
     return store.select(kind, sa.select(table).where(within).order_by(begins, table.c.key))
 
 
-def _busiest(columns: Columns, within: sa.ColumnElement[bool], most: int) -> sa.Select[tuple[str]]:
-    """Return the query for the paths with the most messages, which have ``most`` rows together."""
-    path, rows = columns.path, sa.func.count()
-    order = (sa.func.sum(columns["count"]).desc(), path)
-    # integers of any size in each database; its own sum of a sum may be a decimal
-    together = sa.func.sum(rows).over(order_by=order)
-    counted = sa.select(path, together.label("rows")).where(within).group_by(path).subquery()
-    return sa.select(counted.c.path).where(counted.c.rows <= most)
+def largest(columns: Columns, within: sa.ColumnElement[bool], most: int) -> sa.Select[tuple[str]]:
+    """Return the query for the keys of the ``most`` rows with the most messages."""
+    ordered = sa.select(columns.key).where(within).order_by(columns["count"].desc(), columns.key)
+    return ordered.limit(most)
 
 
 def _next(store: Store) -> int | None:

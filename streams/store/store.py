@@ -28,6 +28,9 @@ from streams.store.state_rows import Sample
 from streams.store.state_tables import AGES, SAMPLES
 from streams.store.tables import BATCHES, LATENCY, METADATA, REACHED, SETTINGS, STRETCHES
 
+MOST_ROLLED = 100_000
+"""Maximum number of windows that are merged into one stretch of time, as many as a page reads."""
+
 
 class Store:
     """The figures of one monitor, for one cluster, one topic prefix and one window length.
@@ -155,9 +158,18 @@ class Store:
         end: int,
         together: Callable[[Sequence[LatencyWindow]], Iterable[LatencyStretch]],
     ) -> None:
-        """Merge the windows that begin in [start, end), while no writer can change them."""
-        begins = LATENCY.c.window_start
-        asked = sa.select(LATENCY).where(begins >= start, begins < end)
+        """Merge the windows that begin in [start, end), while no writer can change them.
+
+        At most MOST_ROLLED windows are merged, those with the most messages, because a frame may
+        state any path.
+        """
+        columns = LATENCY.c
+        asked = (
+            sa.select(LATENCY)
+            .where(columns.window_start >= start, columns.window_start < end)
+            .order_by(columns["count"].desc(), columns.key)
+            .limit(MOST_ROLLED)
+        )
         with self._writing() as connection:
             # SQLite takes its lock at the first write; in PostgreSQL lock the markers, which every
             # batch writes.

@@ -128,6 +128,8 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
     if not slots:
         return
     control.catch_up_presence(time.monotonic(), stop)
+    if stop.is_set():
+        return
     names = [slot.heartbeat_name for slot in slots]
     owners = control.slot_owners(*names)
     until, is_over = time.monotonic() + owners.patience(names), False

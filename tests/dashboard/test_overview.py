@@ -26,7 +26,7 @@ MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 
 
 def found(**changes: object) -> Found:
-    usual = {"as_of": UNTIL, "latencies": LATENCIES, "copies": COPIES, "totals": EVENTS}
+    usual = {"as_of": UNTIL, "latencies": LATENCIES, "copies": COPIES, "losses": EVENTS}
     return Found(Window(SINCE, UNTIL, UNTIL + HOUR), **{**usual, **changes})  # type: ignore[arg-type]
 
 
@@ -46,7 +46,7 @@ def test_another_service_in_every_event_makes_no_larger_overview(tmp_path: Path)
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
         store.write("events", "run", 0, named)
         seen = read_overview(store, Window(SINCE, UNTIL, UNTIL))
-    assert [row.count for row in seen.totals] == [3_000]
+    assert [row.count for row in seen.losses] == [3_000]
     assert [(loss.route, loss.count) for loss in overview_of(seen).losses] == [("ToServerB", 3_000)]
 
 

@@ -622,11 +622,11 @@ MUTANTS = (
         "monitor/test_collected.py",
     ),
     KafkaMutant(
-        "read the latency windows of all paths",
+        "read all latency windows",
         "store/rollup.py",
         "    if most < FOREVER:\n",
         "    if False:\n",
-        "store/test_situation.py::test_only_windows_of_the_busiest_paths_are_read",
+        "store/test_situation.py::test_only_the_largest_windows_are_read",
     ),
     KafkaMutant(
         "collect endings of no dialog",
@@ -1448,8 +1448,8 @@ MUTANTS = (
     KafkaMutant(
         "take a slot before `presence` was read to its end",
         _SLOT,
-        "    control.catch_up_presence(time.monotonic(), stop)\n    names",
-        "    names",
+        "    control.catch_up_presence(time.monotonic(), stop)\n    if stop",
+        "    if stop",
         "workers/test_many_heartbeats.py::test_who_has_not_read_to_the_end_takes_no_slot",
     ),
     KafkaMutant(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from streams.store import (
     AlarmKind,
     HeartbeatSample,
+    LatencyWindow,
     Report,
     Row,
     Severity,
@@ -21,6 +22,7 @@ from streams.store import (
     event_sums,
     figures,
 )
+from streams.store import store as store_module
 from streams.store.drops import find_drops
 from streams.store.tables import METADATA
 from tests.store.build import EVENT, MALFORMED, REPEAT, latency
@@ -255,19 +257,33 @@ def test_events_are_added_up_whatever_services_they_name(store: Store) -> None:
     assert Report(store).removed() == 2_004
 
 
-def test_only_windows_of_the_busiest_paths_are_read(
+def test_only_the_largest_windows_are_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another cluster may state another path, or another service, in each frame."""
+    spans = [{"window_start": 10_000 * n, "window_end": 10_000 * n + 10_000} for n in range(3)]
+    real = [latency([7] * 9, path="real", **span) for span in spans]
+    made_up = [
+        latency([7], path="real", from_service=f"S{n}", **s) for n in range(4) for s in spans
+    ]
+    _write(store, *made_up, *real, replace(real[0], leg=1, leg_from="", leg_to="A"))
+    monkeypatch.setattr(figures, "MOST_WINDOWS", 6)
+    found, left_out = Report(store).largest_windows()
+    assert (found.count(real[0]), len(found), left_out) == (1, 6, 12 - 2)
+    assert set(real) <= set(found)
+    starts = [row.window_start for row in found]
+    assert starts == sorted(starts)
+    monkeypatch.setattr(figures, "MOST_WINDOWS", 11)
+    found, left_out = Report(store, (0, 20_000)).largest_windows()
+    assert (len(found), left_out) == (11, 0)
+
+
+def test_only_the_largest_windows_are_rolled_up(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another cluster may state another path in each frame."""
-    spans = [{"window_start": 10_000 * n, "window_end": 10_000 * n + 10_000} for n in range(3)]
-    counts = {"a": 5, "b": 9, "c": 1, "d": 1}
-    _write(store, *(latency([7] * n, path=p, **s) for p, n in counts.items() for s in spans))
-    monkeypatch.setattr(figures, "MOST_WINDOWS", 7)
-    found, left_out = Report(store).busiest_windows()
-    assert ({row.path for row in found}, len(found), left_out) == ({"a", "b"}, 6, 2)
-    monkeypatch.setattr(figures, "MOST_WINDOWS", 8)
-    found, left_out = Report(store, (0, 20_000)).busiest_windows()
-    assert (len(found), left_out) == (8, 0)
+    monkeypatch.setattr(store_module, "MOST_ROLLED", 2)
+    _write(store, *(latency([7] * n, path=f"P{n}") for n in range(1, 5)))
+    seen: list[Sequence[LatencyWindow]] = []
+    store.roll(0, 600_000, lambda rows: seen.append(rows) or ())  # type: ignore[func-returns-value]
+    assert [row.path for row in seen[0]] == ["P4", "P3"]
 
 
 def test_only_the_most_frequent_events_are_read(
@@ -278,11 +294,14 @@ def test_only_the_most_frequent_events_are_read(
     lost = replace(EVENT, error=11285, cause=None)
     made = [replace(lost, instance=f"A{n}", route=f"R{n}", count=9 - n) for n in range(4)]
     _write(store, *made, replace(made[3], window_start=20_000, window_end=30_000, count=5))
-    totals = Report(store).event_totals()
+    harmless = [replace(lost, error=0, instance=f"B{n}", count=99) for n in range(3)]
+    _write(store, *harmless, batch=1)
+    totals, count = Report(store).losses()
     assert [(row.instance, row.route, row.count) for row in totals] == [
         ("A3", "R3", 11),
         ("A0", "R0", 9),
     ]
+    assert count == 9 + 8 + 7 + 6 + 5
     assert (totals[0].window_start, totals[0].window_end) == (made[3].window_start, 30_000)
-    assert {total.instance for total in Report(store).events()} == {"A0", "A3"}
+    assert len(Report(store).events()) == 2
     assert [drop.count for drop in find_drops(store, 0, 30_000)] == [11, 9]

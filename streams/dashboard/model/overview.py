@@ -32,9 +32,10 @@ class Found:
     window: Window
     as_of: int | None = None
     latencies: Sequence[LatencyWindow] = ()
-    paths_left_out: int = 0
+    messages_left_out: int = 0
     copies: Sequence[EventWindow] = ()
-    totals: Sequence[EventWindow] = ()
+    losses: Sequence[EventWindow] = ()
+    lost: int = 0
     malformed: Sequence[MalformedWindow] = ()
     repeats: Sequence[Repeat] = ()
     late: int = 0
@@ -86,10 +87,16 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The content of the page. Series have one value for each complete range of ``buckets``."""
+    """The content of the page. Series have one value for each complete range of ``buckets``.
+
+    ``left_out``: delivered messages that no figure of latency or rate counts, because there are too
+    many different paths and services. ``lost``: all drops and delays; ``losses`` has the most
+    frequent ones.
+    """
 
     buckets: Buckets
     delivered: Quantiles
+    left_out: int
     rate: float
     attempts: int
     rates: tuple[float, ...]
@@ -97,11 +104,11 @@ class Overview:
     duplicates: dict[Cause, int]
     duplicates_over_time: dict[Cause, tuple[int, ...]]
     losses: tuple[Loss, ...]
+    lost: int
     malformed: int
     repeats: tuple[Repeat, ...]
     late: int
     paths: tuple[PathLatency, ...]
-    paths_left_out: int
     hops: tuple[PathLatency, ...]
     waiting: Waiting | None
     depths: dict[str, tuple[int | None, ...]]
@@ -116,9 +123,9 @@ def read_overview(store: Store, window: Window) -> Found:
     return Found(
         window,
         report.as_of(),
-        *report.busiest_windows(),
+        *report.largest_windows(),
         report.copy_counts(),
-        report.event_totals(),
+        *report.losses(),
         report.malformed(),
         report.repeats(),
         sum(report.late().values()),
@@ -140,18 +147,19 @@ def overview_of(found: Found) -> Overview:
     return Overview(
         buckets=buckets,
         delivered=quantiles_of(whole),
+        left_out=found.messages_left_out,
         rate=rate_of(rates, live=window.live),
         attempts=sum(row.attempts for row in whole),
         rates=rates,
         quantiles=tuple(quantiles_of(rows) for rows in buckets.sort(whole)),
         duplicates=by_cause(found.copies),
         duplicates_over_time=causes_over_time(buckets, found.copies),
-        losses=losses_of(found.totals),
+        losses=losses_of(found.losses),
+        lost=found.lost,
         malformed=sum(row.count for row in found.malformed),
         repeats=tuple(found.repeats),
         late=found.late,
         paths=path_latencies(whole, lambda row: tuple(row.path.split(">"))),
-        paths_left_out=found.paths_left_out,
         hops=path_latencies(legs, lambda row: (row.leg_from, row.leg_to)),
         waiting=waiting_of(found.queues_at_end),
         depths=depths_of(buckets, found.queues),

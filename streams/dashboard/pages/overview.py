@@ -52,7 +52,7 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
         "alarms": _alarms(context, address),
         "losses": part("overview", "losses", overview.losses[:_ROWS], len(overview.losses)),
         "ways": part(
-            "overview", "ways", overview.paths[:_ROWS], len(overview.paths), overview.paths_left_out
+            "overview", "ways", overview.paths[:_ROWS], len(overview.paths), overview.left_out
         ),
         "hops": part("overview", "hops", overview.hops[:_ROWS], len(overview.hops)),
         **_charts(overview),
