@@ -6,9 +6,10 @@
 
 Every consumer is a ``checked_consumer``, which skips malformed batches that only a hostile writer
 sends (``unreadable``, ``silent_search``). To read: ``reader`` to the end of partitions, ``follow``
-and ``spans`` many topics, ``recent_records`` the newest records, ``fetcher`` single records,
-``bounded_poll`` what a client has already fetched, ``headers`` the headers of a record. To write in
-a transaction: ``transactor``; ``fenced`` recognizes a client whose name another process has taken.
+and ``spans`` many topics, ``recent_records`` the newest records, ``fetcher`` single records
+(``detours``: those that cannot be fetched at their offsets), ``bounded_poll`` what a client has
+already fetched, ``headers`` the headers of a record. To write in a transaction: ``transactor``;
+``fenced`` recognizes a client whose name another process has taken.
 Offsets and groups: ``commits``, ``committed``, ``offset_metadata``, ``lag``, ``members``,
 ``coordinator``; ``trim`` deletes the beginnings of logs.
 

@@ -6,14 +6,15 @@ import time
 from bisect import bisect_left
 from collections import OrderedDict, deque
 
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
 from streams.kafka.bounded_poll import take_more
 from streams.kafka.checked_consumer import CheckedConsumer
 from streams.kafka.cluster import Cluster, Message
+from streams.kafka.detours import Detours
 from streams.kafka.headers import size_of
-from streams.kafka.reader import next_of
+from streams.kafka.reader import next_of, watermarks
 
 CACHE_BYTES = 48 << 20
 """The total size of the caches of all :class:`Fetcher` of a worker."""
@@ -27,6 +28,10 @@ Clients choose the size of the records between two bodies.
 _BLOCKED, _SUSPECTED, _REMEMBERED = 0.5, 100, 1_000
 """Seconds without a record until the fetch begins again at the requested offset (decision 46), the
 number of seeks that follow, and the maximum number of blocked offsets that are remembered."""
+_THERE = 5.0
+"""Seconds without the record at a requested offset until the fetch begins before this offset."""
+_FORWARD_BYTES = 64 << 20
+"""Maximum number of bytes to read forward to a record that cannot be fetched at its offset."""
 _AT_ONCE = 500
 """Maximum number of records that one call takes from the client."""
 _LARGE, _SHARE = 128 << 10, 16
@@ -34,7 +39,7 @@ _LARGE, _SHARE = 128 << 10, 16
 
 
 class GoneError(SurroundingsError):
-    """A record that is still needed was deleted from its log."""
+    """A record that is still needed was deleted from its log, or can no longer be read."""
 
 
 class Fetcher:
@@ -49,6 +54,9 @@ class Fetcher:
     A batch that Kafka's client cannot read blocks reading forward (decision 46). The fetcher
     remembers where, and seeks past the batch the next time. There may be many such batches, so
     after the first, the fetcher seeks past the next hundred gaps, which takes as long as the wait.
+
+    If the client returns nothing at the offset of a record, the fetcher reads forward to it
+    (:mod:`streams.kafka.detours`). If that also fails, the record counts as deleted.
 
     ``bytes_returned`` counts the bytes of requested records, ``bytes_read`` the bytes of all
     records read from Kafka, requested or skipped. Both counts include headers.
@@ -67,6 +75,7 @@ class Fetcher:
         self._next: int | None = None  # next offset to read; None before the first fetch
         self._blocked: list[int] = []  # ascending offsets from which nothing could be read
         self._suspected = 0  # number of gaps to seek past
+        self._detours = Detours(cluster, (topic, partition))
 
     def remember(self, message: Message) -> None:
         """Cache a record that another consumer has just read, because it may be needed again."""
@@ -91,7 +100,7 @@ class Fetcher:
             self._size -= cached[1] + RECORD_BYTES
 
     def fetch(self, position: int, *, directly: bool = False) -> Message:
-        """Return the record at an offset; raise GoneError if it was deleted.
+        """Return the record at an offset; raise GoneError if it was deleted or is unreadable.
 
         Any other SurroundingsError means that Kafka does not respond. A hostile record before the
         offset may state this offset, and is then returned. With ``directly``, the cache is not
@@ -103,28 +112,22 @@ class Fetcher:
         if found is not None:
             self.bytes_returned += found[1]
             return found[0]
+        if position in self._detours:
+            return self._read_from_before(position)
         is_there = self._go_to(position, seeks=directly)
         skipped = self.bytes_read + _SKIP_BYTES
         blocked, since = None, 0.0
         while True:
             message = self._read.popleft() if self._read else self._next_of(is_there)
+            if message is None and is_there:
+                return self._read_from_before(position)
             if message is None:
                 blocked, since = self._note_blocked(), time.monotonic()
                 is_there = self._go_to(position, seeks=True)
                 continue
-            error = message.error()
-            if error is not None:
-                self.close()
-                gone = error.code() == KafkaError._AUTO_OFFSET_RESET
-                raise (GoneError if gone else SurroundingsError)(
-                    f"{self._topic}/{self._partition}@{position} cannot be reread: {error}"
-                )
-            offset, size = message.offset() or 0, size_of(message)
-            self.bytes_read += size
-            self._keep(message, size)
-            self._next = offset + 1
+            offset = self._take(message, position)
             if offset == position:
-                self.bytes_returned += size
+                self.bytes_returned += size_of(message)
                 if blocked is not None and time.monotonic() - since > _BLOCKED:
                     self._trust(blocked)
                 return message
@@ -137,21 +140,88 @@ class Fetcher:
             if not is_there and (offset > position or self.bytes_read > skipped):
                 is_there = self._go_to(position, seeks=True)
 
+    def _take(self, message: Message, position: int) -> int:
+        """Keep a record that was read on the way to a position; return its offset."""
+        error = message.error()
+        if error is not None:
+            self.close()
+            gone = error.code() == KafkaError._AUTO_OFFSET_RESET
+            raise (GoneError if gone else SurroundingsError)(
+                f"{self._topic}/{self._partition}@{position} cannot be reread: {error}"
+            )
+        offset, size = message.offset() or 0, size_of(message)
+        self.bytes_read += size
+        self._keep(message, size)
+        self._next = offset + 1
+        return offset
+
     def _next_of(self, is_there: bool) -> Message | None:
-        """Return the next message; ``None`` if an earlier record may block the requested record."""
+        """Return the next message; ``None`` if a record may block the requested record."""
         consumer = self._consumer
         assert consumer is not None
-        try:
-            if is_there:
-                message: Message | None = next_of(consumer, self._topic, self._partition)
-            else:
-                message = consumer.poll(_BLOCKED)
-        except SurroundingsError:
-            self.close()
-            raise
+        message = consumer.poll(_THERE if is_there else _BLOCKED)
         if message is not None:
             self._read.extend(take_more(consumer, _AT_ONCE))
         return message
+
+    # --- records that cannot be fetched at their offsets -----------------------------------------
+
+    def _read_from_before(self, position: int) -> Message:
+        """Return a record by reading forward to it; raise GoneError if it is unreadable."""
+        if not self._detours.knows_unreadable(position):
+            for begin in self._detours.begins(position, self._low()):
+                message = self._read_through(begin, position)
+                if message is not None:
+                    self._detours.note(position, begin)
+                    self.bytes_returned += size_of(message)
+                    return message
+            if not self._detours.is_unreadable(position):  # Kafka is slow, or is not available
+                return self._wait_for(position)
+        raise GoneError(f"{self._topic}/{self._partition}@{position} is in an unreadable batch")
+
+    def _low(self) -> int:
+        """Return the start of the log, which also shows that Kafka responds."""
+        try:
+            return watermarks(self._open(), self._topic, self._partition, timeout=60)[0]
+        except KafkaException as error:
+            self.close()
+            raise SurroundingsError(f"Topic {self._topic} cannot be read: {error}") from error
+
+    def _read_through(self, begin: int, position: int) -> Message | None:
+        """Return a record by reading forward from an offset; ``None`` if that does not lead to it.
+
+        A record before it may state a later offset, or may have been deleted in the meantime.
+        """
+        self._assign(begin)
+        most = self.bytes_read + _FORWARD_BYTES
+        offset = begin - 1
+        while offset < position and self.bytes_read < most:
+            message = self._read.popleft() if self._read else self._next_of(False)
+            if message is None:
+                return None
+            offset = self._take(message, position)
+            if offset == position:
+                return message
+        return None
+
+    def _wait_for(self, position: int) -> Message:
+        """Return a record as soon as Kafka responds; raise SurroundingsError after two minutes."""
+        self._assign(position)
+        try:
+            message = next_of(self._open(), self._topic, self._partition)
+        except SurroundingsError:
+            self.close()
+            raise
+        offset = self._take(message, position)
+        if offset != position:
+            raise GoneError(
+                f"{self._topic}/{self._partition}@{position} was deleted; the log continues at "
+                f"{offset}"
+            )
+        self.bytes_returned += size_of(message)
+        return message
+
+    # --- the consumer ----------------------------------------------------------------------------
 
     def rest(self) -> None:
         """Close the consumer if nothing was read since the last call.
@@ -165,17 +235,24 @@ class Fetcher:
 
     def _go_to(self, position: int, *, seeks: bool = False) -> bool:
         """Read from an offset on, or forward to it; return whether its record is the next one."""
-        if self._consumer is None:
-            self._consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}fetcher")
-            self._next = None
+        self._open()
         begin = self._next
         is_near = begin is not None and begin <= position <= begin + _SKIP
         if begin is not None and is_near and not seeks and not self._is_blocked(begin, position):
             return False
-        self._consumer.assign([TopicPartition(self._topic, self._partition, position)])
+        self._assign(position)
+        return True
+
+    def _open(self) -> CheckedConsumer:
+        if self._consumer is None:
+            self._consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}fetcher")
+            self._next = None
+        return self._consumer
+
+    def _assign(self, position: int) -> None:
+        self._open().assign([TopicPartition(self._topic, self._partition, position)])
         self._read.clear()
         self._next = position
-        return True
 
     def _is_blocked(self, begin: int, position: int) -> bool:
         """Return whether an unreadable batch is known, or suspected, between two offsets."""

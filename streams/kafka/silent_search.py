@@ -7,6 +7,7 @@ the end of the response. It fetches the batch again and again, and reports nothi
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 
@@ -29,17 +30,23 @@ _SEARCH, _SILENT = 60.0, 10.0
 class SilentSearch:
     """Search in a thread, for at most a minute, for an offset that a new client can read.
 
-    An offset counts as unreadable if the client's statistics show at least two responses for it
-    that the client could not parse. After the search has ``ended``, ``found`` is the first offset
-    that does not count as unreadable. If ``found`` is ``start``, the log is readable there.
+    At most ``most`` offsets are tried. An offset counts as unreadable if the client's statistics
+    show at least two responses for it that the client could not parse. After the search has
+    ``ended``, ``found`` is the first offset that does not count as unreadable. If ``found`` is
+    ``start``, the log is readable there.
     """
 
-    def __init__(self, cluster: Cluster, place: Place, start: int) -> None:
+    def __init__(self, cluster: Cluster, place: Place, start: int, most: int = sys.maxsize) -> None:
         self.place, self.start, self.found = place, start, start
         self.ended = False
-        self._cluster = cluster
+        self._cluster, self._end = cluster, start + most
         self._reported: tuple[int, int] | None = None
-        threading.Thread(target=self._run, name="unreadable", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="unreadable", daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the search has ended, for at most the time that it may take."""
+        self._thread.join(_SEARCH + _SILENT)
 
     def _run(self) -> None:
         try:
@@ -50,7 +57,9 @@ class SilentSearch:
                 **PROBE,
             )
             until = time.monotonic() + _SEARCH
-            while time.monotonic() < until and self._is_unreadable(probe, self.found):
+            while self.found < self._end and time.monotonic() < until:
+                if not self._is_unreadable(probe, self.found):
+                    break
                 self.found += 1
             probe.close()
         except Exception as error:

@@ -89,13 +89,17 @@ def record(
     *,
     far: bool = False,
     length: int | None = None,
+    longer: int = 0,
 ) -> bytes:
-    """Return a record; ``far``: its offset delta is :data:`FAR` higher, ``length``: a wrong one."""
+    """Return a record; ``far``: its offset delta is :data:`FAR` higher, ``length``: a wrong one.
+
+    ``longer`` is added to its length.
+    """
     named = headers or []
     body = b"\x00" + _varint(0) + _raw_varint((delta << 1) + (FAR if far else 0))
     body += _sized(key) + _sized(value) + _varint(len(named))
     body += b"".join(_sized(name) + _sized(content) for name, content in named)
-    return _varint(len(body) if length is None else length) + body
+    return _varint((len(body) if length is None else length) + longer) + body
 
 
 def disguised(

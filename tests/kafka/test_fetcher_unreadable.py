@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from streams.kafka import Fetcher, fetcher
+from streams.kafka import Fetcher, GoneError, fetcher
 from streams.wire import Topics
-from tests.kafka.raw_batch import append, batch, disguised, record
+from tests.kafka.raw_batch import FAR, append, batch, disguised, record
 from tests.kafka.test_checked_consumer import good, topic_of
 from tests.workers.rig import HookedCluster
 
@@ -125,6 +125,67 @@ def test_if_kafka_is_slow_no_unreadable_batch_is_suspected(
     assert (counts.blocked, counts.seeks) == (1, [0, 2]), "it reads forward to the last body"
     values(bodies, 0, 2)
     assert counts.blocked == 2, "the offset is not remembered"
+    bodies.close()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetcher, "_BLOCKED", 0.4321)
+    monkeypatch.setattr(fetcher, "_THERE", 0.4321)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("others", [1, 40])
+def test_a_body_behind_a_record_that_is_not_skipped_is_read_from_before_it(
+    kafka: str, unique: str, others: int
+) -> None:
+    """A worker would end, and again after each restart: it has read the body before.
+
+    For Kafka, the length of the first record is right, because it reads only 32 bits.
+    """
+    behind = [record(n + 1, value=b"%d" % (n + 1)) for n in range(others)]
+    mixed = batch(record(0, longer=FAR), *behind)
+    bodies, counts = fetcher_of(kafka, unique, good(b"first"), mixed, good(b"last"))
+    assert values(bodies, others + 1) == [b"%d" % others]
+    assert counts.blocked > 1
+    for _ in range(2):
+        bodies.close()
+        counts.blocked = 0
+        assert values(bodies, others + 1, others + 2) == [b"%d" % others, b"last"]
+        assert not counts.blocked, "it is known from where to read"
+    bodies.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_body_that_no_client_can_read_counts_as_deleted(kafka: str, unique: str) -> None:
+    """Only Kafka's responses show this; its writer has written the whole batch."""
+    bad = batch(record(0, length=500), record(1, value=b"body"))
+    bodies, counts = fetcher_of(kafka, unique, good(b"first"), bad, good(b"last"))
+    with pytest.raises(GoneError, match="/0@2 is in an unreadable batch"):
+        bodies.fetch(2)
+    counts.blocked = 0
+    with pytest.raises(GoneError, match="/0@2 is in an unreadable batch"):
+        bodies.fetch(2)
+    assert not counts.blocked
+    assert values(bodies, 0, 3) == [b"first", b"last"]
+    bodies.close()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("silent", [1, 20])
+def test_a_body_is_not_deleted_because_kafka_is_slow(kafka: str, unique: str, silent: int) -> None:
+    _, topic = topic_of(kafka, unique)
+    for value in (b"0", b"1"):
+        append(kafka, topic, good(value))
+    left = [silent]
+
+    def poll(method: Any, timeout: float) -> Any:
+        left[0] -= 1
+        return method(timeout) if left[0] < 0 else None
+
+    bodies = Fetcher(HookedCluster(kafka, Topics(unique), hooks={"poll": poll}), topic, 0, 1)
+    assert values(bodies, 1, 1) == [b"1", b"1"]
+    assert 1 not in bodies._detours
     bodies.close()
 
 

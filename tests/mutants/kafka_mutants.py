@@ -599,6 +599,21 @@ MUTANTS = (
         rule=7,
     ),
     KafkaMutant(
+        "read a body only from its own offset",
+        "kafka/detours.py",
+        "_BEFORE = (0, 1, 32, 1_000, 30_000, 100_000)",
+        "_BEFORE = (0,)",
+        "kafka/test_fetcher_unreadable.py::"
+        "test_a_body_behind_a_record_that_is_not_skipped_is_read_from_before_it",
+    ),
+    KafkaMutant(
+        "count a body as deleted while Kafka is slow",
+        "kafka/detours.py",
+        "return search.found > position",
+        "return True",
+        "kafka/test_fetcher_unreadable.py::test_a_body_is_not_deleted_because_kafka_is_slow",
+    ),
+    KafkaMutant(
         "store messages whose ids are not 16 bytes",
         "monitor/read.py",
         "(F.length(text) == 36) & (F.length(digits) == 32)",

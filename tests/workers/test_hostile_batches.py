@@ -8,11 +8,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from streams.kafka import read_all, recent_records, stalled_fetch, unreadable
+from streams.kafka import Message, read_all, recent_records, stalled_fetch, unreadable
+from streams.kafka.follow import raw_record
 from streams.monitor.look import Eye
+from streams.protocol import Command, CommandKind
+from streams.wire.describe import Description, describe
+from streams.wire.records import command_record
 from tests.kafka.raw_batch import FAR, LZ4, UNCOMPRESSED, append, batch, disguised, record
 from tests.kafka.raw_transaction import RawTransactions
 from tests.running import System, running
+from tests.workers.rig import QUICK
 from tests.workers.test_hostile import flows
 
 KINDS = [
@@ -112,6 +117,42 @@ def test_readers_of_all_heartbeats_continue_after_one_that_is_unreadable(
     seen = eye.look(time.time_ns() // 1_000_000)
     eye.close()
     assert seen is not None and all(up for up, _ in seen.heartbeats.values())
+
+
+@pytest.mark.long
+def test_a_body_behind_a_record_that_is_not_skipped_ends_no_worker(kafka: str, unique: str) -> None:
+    """It is read once, but not again from its offset: each worker would end at its first retry."""
+    dialog, issued = uuid.uuid4(), uuid.uuid4
+    begin = Command(
+        dialog, issued(), CommandKind.BEGIN, "DatabaseA", from_service="InitiatorService",
+        to_service="Nowhere", contract="DEFAULT",
+    )  # fmt: skip
+    send = Command(dialog, issued(), CommandKind.SEND, "DatabaseA", type="DEFAULT", body=b"behind")
+    with running(kafka, unique, "two_brokers", limits=QUICK) as one:
+        cmd, out = one.cluster.topics.cmd("ServerA"), one.cluster.topics.out("ServerA")
+        append(kafka, cmd, batch(raw(0, begin, longer=FAR), raw(1, send), codec=UNCOMPRESSED))
+        one.records(out, is_copy, 2)
+        one.stop()
+        count = sum(is_copy(described(one, found)) for found in read_all(one.cluster, out))
+        one.start()
+        flows(one)
+        one.records(out, is_copy, count + 2)
+        flows(one)
+
+
+def is_copy(found: Description) -> bool:
+    return (found.get("body") or {}).get("text") == "behind"
+
+
+def described(system: System, message: Message) -> Description:
+    return describe(raw_record(message), system.cluster.topics)
+
+
+def raw(delta: int, command: Command, longer: int = 0) -> bytes:
+    """Return a statement in a batch."""
+    key, value, headers = command_record(command)
+    named = [(name.encode(), content or b"") for name, content in headers]
+    return record(delta, key, value or b"", named, longer=longer)
 
 
 @pytest.mark.long
