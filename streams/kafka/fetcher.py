@@ -141,7 +141,7 @@ class Fetcher:
                 is_there = self._go_to(position, seeks=True)
 
     def _take(self, message: Message, position: int) -> int:
-        """Keep a record that was read on the way to a position; return its offset."""
+        """Cache a record that was read before or at a position; return its offset."""
         error = message.error()
         if error is not None:
             self.close()
