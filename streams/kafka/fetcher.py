@@ -199,7 +199,12 @@ class Fetcher:
             message = self._read.popleft() if self._read else self._next_of(False)
             if message is None:
                 return None
-            offset = self._take(message, position)
+            try:
+                offset = self._take(message, position)
+            except GoneError:
+                if begin == position:
+                    raise
+                return None  # records before it were deleted, but perhaps not this one
             if offset == position:
                 return message
         return None

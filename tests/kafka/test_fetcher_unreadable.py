@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.kafka import Fetcher, GoneError, fetcher
+from streams.kafka import Fetcher, GoneError, TopicPartition, fetcher
 from streams.wire import Topics
 from tests.kafka.raw_batch import FAR, append, batch, disguised, record
 from tests.kafka.test_checked_consumer import good, topic_of
@@ -186,6 +186,28 @@ def test_a_body_is_not_deleted_because_kafka_is_slow(kafka: str, unique: str, si
     bodies = Fetcher(HookedCluster(kafka, Topics(unique), hooks={"poll": poll}), topic, 0, 1)
     assert values(bodies, 1, 1) == [b"1", b"1"]
     assert 1 not in bodies._detours
+    bodies.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_body_is_not_deleted_because_records_before_it_are(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may be deleted after the start of the log was read."""
+    cluster, topic = topic_of(kafka, unique)
+    for value in (b"0", b"1"):
+        append(kafka, topic, good(value))
+    [deleted] = cluster.admin().delete_records([TopicPartition(topic, 0, 1)]).values()
+    deleted.result()
+    left = [2]
+
+    def poll(method: Any, timeout: float) -> Any:
+        left[0] -= 1
+        return method(timeout) if left[0] < 0 else None
+
+    bodies = Fetcher(HookedCluster(kafka, Topics(unique), hooks={"poll": poll}), topic, 0, 1)
+    monkeypatch.setattr(bodies, "_low", lambda: 0)
+    assert values(bodies, 1) == [b"1"]
     bodies.close()
 
 
