@@ -49,11 +49,10 @@ class Detours:
     def is_unreadable(self, position: int) -> bool:
         """Return whether Kafka responds, but a new client cannot read a record; takes up to 10 s.
 
-        Only this conclusion may count a record as lost: all records of a batch have the same
-        writer, and other batches can be read from their own offsets.
+        The answer is remembered if it is true. Only this conclusion may count a record as lost: all
+        records of a batch have the same writer, and other batches can be read from their own
+        offsets.
         """
-        if position in self._unreadable:
-            return True
         search = SilentSearch(self._cluster, self._place, position, 1)
         search.wait()
         if search.found > position:

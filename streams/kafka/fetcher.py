@@ -125,23 +125,20 @@ class Fetcher:
                 blocked, since = self._note_blocked(), time.monotonic()
                 is_there = self._go_to(position, seeks=True)
                 continue
-            offset = self._take(message, position)
+            offset, size = self._take(message, position)
             if offset == position:
-                self.bytes_returned += size_of(message)
+                self.bytes_returned += size
                 if blocked is not None and time.monotonic() - since > _BLOCKED:
                     self._trust(blocked)
                 return message
             if offset > position and is_there:
-                raise GoneError(
-                    f"{self._topic}/{self._partition}@{position} was deleted; the log continues "
-                    f"at {offset}",
-                )
+                raise self._deleted(position, offset)
             # An unreadable batch before the requested record may state a later offset.
             if not is_there and (offset > position or self.bytes_read > skipped):
                 is_there = self._go_to(position, seeks=True)
 
-    def _take(self, message: Message, position: int) -> int:
-        """Cache a record that was read before or at a position; return its offset."""
+    def _take(self, message: Message, position: int) -> tuple[int, int]:
+        """Cache a record that was read before or at a position; return its offset and size."""
         error = message.error()
         if error is not None:
             self.close()
@@ -153,7 +150,13 @@ class Fetcher:
         self.bytes_read += size
         self._keep(message, size)
         self._next = offset + 1
-        return offset
+        return offset, size
+
+    def _deleted(self, position: int, following: int) -> GoneError:
+        return GoneError(
+            f"{self._topic}/{self._partition}@{position} was deleted; the log continues at "
+            f"{following}"
+        )
 
     def _next_of(self, is_there: bool) -> Message | None:
         """Return the next message; ``None`` if a record may block the requested record."""
@@ -173,7 +176,6 @@ class Fetcher:
                 message = self._read_through(begin, position)
                 if message is not None:
                     self._detours.note(position, begin)
-                    self.bytes_returned += size_of(message)
                     return message
             if not self._detours.is_unreadable(position):  # Kafka is slow, or is not available
                 return self._wait_for(position)
@@ -200,12 +202,13 @@ class Fetcher:
             if message is None:
                 return None
             try:
-                offset = self._take(message, position)
+                offset, size = self._take(message, position)
             except GoneError:
                 if begin == position:
                     raise
                 return None  # records before it were deleted, but perhaps not this one
             if offset == position:
+                self.bytes_returned += size
                 return message
         return None
 
@@ -217,13 +220,10 @@ class Fetcher:
         except SurroundingsError:
             self.close()
             raise
-        offset = self._take(message, position)
+        offset, size = self._take(message, position)
         if offset != position:
-            raise GoneError(
-                f"{self._topic}/{self._partition}@{position} was deleted; the log continues at "
-                f"{offset}"
-            )
-        self.bytes_returned += size_of(message)
+            raise self._deleted(position, offset)
+        self.bytes_returned += size
         return message
 
     # --- the consumer ----------------------------------------------------------------------------

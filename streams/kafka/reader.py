@@ -136,12 +136,12 @@ def read_from(
     topic.
     """
     topic, wanted = places[0].topic, [place.partition for place in places]
-    health = ConsumerHealth(cluster)
+    health = ConsumerHealth(cluster) if skips else None
     consumer = cluster.consumer(
         f"{cluster.topics.prefix}reader",
         auto_offset_reset="earliest",
         enable_partition_eof=True,
-        stats=health.report,
+        stats=None if health is None else health.report,
     )
     try:
         # a new topic may get its leader in this time
@@ -151,7 +151,7 @@ def read_from(
         consumer.assign(list(places))
         left = set(wanted)
         while left:
-            message = next_of(consumer, topic, min(left), health if skips else None)
+            message = next_of(consumer, topic, min(left), health)
             error, p = message.error(), message.partition() or 0
             offset = message.offset() or 0
             if error is None and p in left and offset < ends[p]:

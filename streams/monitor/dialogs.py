@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 
 from streams.errors import EventKind, Number
 from streams.monitor.decode import Writers, clean, decode, is_long, spoiled_by
-from streams.monitor.read import LAST_NUMBER, uuid_bytes, uuid_text
+from streams.monitor.read import uuid_bytes, uuid_text
 from streams.schema import load
 from streams.times import LATEST
-from streams.wire.bounds import LONGEST
+from streams.wire.bounds import LAST_NUMBER, LONGEST
 from streams.wire.state import DIALOG
 
 DIALOG_RAW = ("topic", "offset", "timestamp", "key", "value")

@@ -159,7 +159,6 @@ class Eye:
         self._at[topic] = offset if error is not None else offset + 1
 
     def _follow(self, topics: tuple[str, ...]) -> CheckedConsumer:
-        self._health = ConsumerHealth(self._cluster)
         consumer = self._cluster.consumer(
             f"{self._cluster.topics.prefix}monitor",
             auto_offset_reset="earliest",

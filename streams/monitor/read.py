@@ -19,6 +19,7 @@ from streams.monitor.decode import Writers, clean, decode, is_long, spoiled_by
 from streams.protocol.frames import Flag
 from streams.schema import load
 from streams.times import LATEST
+from streams.wire.bounds import LAST_NUMBER
 from streams.wire.events import EVENT
 from streams.wire.frame_headers import HOP_CODEC, MESSAGE_CODEC, ROUTE_CODEC
 
@@ -49,10 +50,6 @@ _OF_MESSAGE = (
 LONGEST_NAME, LONGEST_ROUTES = 512, 2_048
 """Maximum number of characters of an event's name, which has at most 256, and of its route names,
 which are joined."""
-LAST_NUMBER = 1 << 40
-"""A limit for message numbers, which no dialog reaches. Spark can add up numbers below this limit.
-A larger number, which any writer may claim, would end the query, because Spark raises an error if a
-sum overflows."""
 
 ROUTES: Writers = {ROUTE_CODEC.prefix: load("Route")}
 MESSAGES: Writers = {MESSAGE_CODEC.prefix: load("Message")}

@@ -187,9 +187,11 @@ class RecordReader:
         dialog = _id(event["conversation"]) or no_dialog(record.offset)
         if event["event"] == EventKind.CONVERSATION:
             yield from self._ending(record, event, error, dialog)
-        elif not is_dialog(dialog):
-            pass  # only copies are counted
-        elif error == Number.CONTRACT_NOT_USABLE and (sequence := event["sequence"]) is not None:
+        elif (
+            error == Number.CONTRACT_NOT_USABLE
+            and is_dialog(dialog)
+            and (sequence := event["sequence"]) is not None
+        ):
             yield dialog, Unaccepted(self._home(event), bool(event["from_initiator"]), sequence)
         match copy_outcome(event):
             case CopyOutcome.REMOVED:

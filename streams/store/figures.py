@@ -15,10 +15,10 @@ from streams.store.kinds import KINDS
 from streams.store.message_rows import CopiedMessage, Gap
 from streams.store.missing import Missing, count_missing, find_missing
 from streams.store.quantiles import merged, percentiles
-from streams.store.rollup import FOREVER, MOST_WINDOWS, Condition, read_latencies
+from streams.store.rollup import FOREVER, Columns, Condition, read_latencies
 from streams.store.rows import Cause, EventWindow, LatencyWindow, MalformedWindow, Repeat
 from streams.store.store import Store
-from streams.store.tables import EVENTS, LATENCY
+from streams.store.tables import EVENTS, LATENCY, MOST_WINDOWS
 
 COPY_COLUMNS = {
     "retries": Cause.RETRY,
@@ -86,11 +86,9 @@ class Report:
         period, those with the most messages.
         """
         rows = read_latencies(self._store, self._between, lambda _: sa.true(), MOST_WINDOWS)
-        columns, (start, end) = LATENCY.c, self._between or (0, FOREVER)
-        begins = columns.window_start
+        columns = LATENCY.c
         messages = sa.select(sa.func.sum(columns["count"]).label("messages"))
-        within = (columns.leg == 0) & (begins >= start) & (begins < end)
-        (row,) = self._store.ask(messages.where(within))
+        (row,) = self._store.ask(messages.where(columns.leg == 0, *self._within(columns)))
         return rows, max(0, int(row["messages"] or 0) - sum(r.count for r in rows if r.leg == 0))
 
     def hop_windows(self, leg_from: str) -> tuple[LatencyWindow, ...]:
@@ -141,7 +139,7 @@ class Report:
     def copy_counts(self) -> tuple[EventWindow, ...]:
         """Return the duplicates by window and cause, of all instances."""
         of_all = {"instance": sa.literal("")}
-        counted = sums(_COPIES_BY, of_all, EVENTS.c.cause.is_not(None), *self._within())
+        counted = sums(_COPIES_BY, of_all, EVENTS.c.cause.is_not(None), *self._within(EVENTS.c))
         return self._store.select(EventWindow, counted)
 
     def losses(self) -> tuple[tuple[EventWindow, ...], int]:
@@ -149,7 +147,7 @@ class Report:
 
         Each row is a sum over all windows. There are at most MOST_TOTALS rows, the most frequent.
         """
-        wanted = (IS_LOSS, *self._within())
+        wanted = (IS_LOSS, *self._within(EVENTS.c))
         rows = self._store.select(EventWindow, most_frequent(_TOTALS_BY, *wanted))
         total = sa.select(sa.func.sum(EVENTS.c["count"]).label("total")).where(*wanted)
         (row,) = self._store.ask(total)
@@ -157,14 +155,16 @@ class Report:
 
     def events(self) -> tuple[EventTotal, ...]:
         """Return events by number, error and instance: the MOST_TOTALS most frequent ones."""
-        rows = self._store.select(EventWindow, most_frequent(_TOTALS_BY[:3], *self._within()))
+        rows = self._store.select(
+            EventWindow, most_frequent(_TOTALS_BY[:3], *self._within(EVENTS.c))
+        )
         totals = ((row.event, row.error, row.instance, row.count) for row in rows)
         return tuple(EventTotal(*total) for total in sorted(totals))
 
-    def _within(self) -> tuple[sa.ColumnElement[bool], ...]:
+    def _within(self, columns: Columns) -> tuple[sa.ColumnElement[bool], ...]:
         if self._between is None:
             return ()
-        begins = EVENTS.c.window_start
+        begins = columns.window_start
         return begins >= self._between[0], begins < self._between[1]
 
     def malformed(self) -> tuple[MalformedWindow, ...]:

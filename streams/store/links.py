@@ -11,11 +11,11 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from streams.store.quantiles import Histogram, merged, percentiles
-from streams.store.rollup import MOST_WINDOWS, Columns, read_latencies
+from streams.store.rollup import Columns, read_latencies
 from streams.store.sampled import looked_at, samples_at, samples_in
 from streams.store.state_rows import BufferedSample, HeartbeatSample, LinkSample
 from streams.store.store import Store
-from streams.store.tables import LATENCY
+from streams.store.tables import LATENCY, MOST_WINDOWS
 
 Pair = tuple[str, str]
 

@@ -26,10 +26,6 @@ LONG = 3 * 3_600_000
 """Shortest period in milliseconds that is read from the roll-up; shorter periods use the windows.
 """
 
-MOST_WINDOWS = 100_000
-"""Maximum number of latency windows that a page reads from one part of its period. Three hours of
-20 paths with four hops each have 108,000; each window takes up to 0.6 ms and 2.5 kB.
-"""
 FOREVER = 1 << 62
 Between = tuple[int, int] | None
 Columns = sa.sql.base.ReadOnlyColumnCollection[str, sa.Column[Any]]
@@ -97,11 +93,11 @@ def _beginning_in(
     begins = table.c.window_start
     within = (begins >= between[0]) & (begins < between[1]) & which(table.c)
     if most < FOREVER:
-        within &= table.c.key.in_(largest(table.c, within, most))
+        within &= table.c.key.in_(_largest(table.c, within, most))
     return store.select(kind, sa.select(table).where(within).order_by(begins, table.c.key))
 
 
-def largest(columns: Columns, within: sa.ColumnElement[bool], most: int) -> sa.Select[tuple[str]]:
+def _largest(columns: Columns, within: sa.ColumnElement[bool], most: int) -> sa.Select[tuple[str]]:
     """Return the query for the keys of the ``most`` rows with the most messages."""
     ordered = sa.select(columns.key).where(within).order_by(columns["count"].desc(), columns.key)
     return ordered.limit(most)

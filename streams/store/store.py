@@ -26,10 +26,15 @@ from streams.store.prune import prunings
 from streams.store.rows import LatencyStretch, LatencyWindow, Progress, Row
 from streams.store.state_rows import Sample
 from streams.store.state_tables import AGES, SAMPLES
-from streams.store.tables import BATCHES, LATENCY, METADATA, REACHED, SETTINGS, STRETCHES
-
-MOST_ROLLED = 100_000
-"""Maximum number of windows that are merged into one stretch of time, as many as a page reads."""
+from streams.store.tables import (
+    BATCHES,
+    LATENCY,
+    METADATA,
+    MOST_WINDOWS,
+    REACHED,
+    SETTINGS,
+    STRETCHES,
+)
 
 
 class Store:
@@ -160,7 +165,7 @@ class Store:
     ) -> None:
         """Merge the windows that begin in [start, end), while no writer can change them.
 
-        At most MOST_ROLLED windows are merged, those with the most messages, because a frame may
+        At most MOST_WINDOWS windows are merged, those with the most messages, because a frame may
         state any path.
         """
         columns = LATENCY.c
@@ -168,7 +173,7 @@ class Store:
             sa.select(LATENCY)
             .where(columns.window_start >= start, columns.window_start < end)
             .order_by(columns["count"].desc(), columns.key)
-            .limit(MOST_ROLLED)
+            .limit(MOST_WINDOWS)
         )
         with self._writing() as connection:
             # SQLite takes its lock at the first write; in PostgreSQL lock the markers, which every

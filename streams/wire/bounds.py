@@ -19,6 +19,11 @@ LONGEST = 16_384
 LARGEST = 65_536
 """Maximum size in bytes of a header; a cache of a thousand headers takes at most 64 MiB."""
 
+LAST_NUMBER = 1 << 40
+"""A limit for message numbers, which no dialog reaches. Spark and SQLite can add up numbers below
+this limit. A larger number, which any writer may claim, would end the query, because they raise an
+error if a sum overflows."""
+
 SHORT = 1_024
 """Maximum size in bytes of a value whose decoded form is cached, because the same values recur."""
 

@@ -171,19 +171,24 @@ def test_a_body_that_no_client_can_read_counts_as_deleted(kafka: str, unique: st
     bodies.close()
 
 
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("silent", [1, 20])
-def test_a_body_is_not_deleted_because_kafka_is_slow(kafka: str, unique: str, silent: int) -> None:
-    _, topic = topic_of(kafka, unique)
-    for value in (b"0", b"1"):
-        append(kafka, topic, good(value))
+def slow_fetcher(kafka: str, prefix: str, topic: str, silent: int) -> Fetcher:
+    """Return a fetcher whose first polls return nothing."""
     left = [silent]
 
     def poll(method: Any, timeout: float) -> Any:
         left[0] -= 1
         return method(timeout) if left[0] < 0 else None
 
-    bodies = Fetcher(HookedCluster(kafka, Topics(unique), hooks={"poll": poll}), topic, 0, 1)
+    return Fetcher(HookedCluster(kafka, Topics(prefix), hooks={"poll": poll}), topic, 0, 1)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("silent", [1, 20])
+def test_a_body_is_not_deleted_because_kafka_is_slow(kafka: str, unique: str, silent: int) -> None:
+    _, topic = topic_of(kafka, unique)
+    for value in (b"0", b"1"):
+        append(kafka, topic, good(value))
+    bodies = slow_fetcher(kafka, unique, topic, silent)
     assert values(bodies, 1, 1) == [b"1", b"1"]
     assert 1 not in bodies._detours
     bodies.close()
@@ -200,13 +205,7 @@ def test_a_body_is_not_deleted_because_records_before_it_are(
     admin = cluster.admin()  # while it is held, the answer can come
     [deleted] = admin.delete_records([TopicPartition(topic, 0, 1)]).values()
     deleted.result()
-    left = [2]
-
-    def poll(method: Any, timeout: float) -> Any:
-        left[0] -= 1
-        return method(timeout) if left[0] < 0 else None
-
-    bodies = Fetcher(HookedCluster(kafka, Topics(unique), hooks={"poll": poll}), topic, 0, 1)
+    bodies = slow_fetcher(kafka, unique, topic, silent=2)
     monkeypatch.setattr(bodies, "_low", lambda: 0)
     assert values(bodies, 1) == [b"1"]
     bodies.close()

@@ -279,7 +279,7 @@ def test_only_the_largest_windows_are_read(store: Store, monkeypatch: pytest.Mon
 def test_only_the_largest_windows_are_rolled_up(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "MOST_ROLLED", 2)
+    monkeypatch.setattr(store_module, "MOST_WINDOWS", 2)
     _write(store, *(latency([7] * n, path=f"P{n}") for n in range(1, 5)))
     seen: list[Sequence[LatencyWindow]] = []
     store.roll(0, 600_000, lambda rows: seen.append(rows) or ())  # type: ignore[func-returns-value]

@@ -14,9 +14,7 @@ from typing import Any
 from streams.capture.foreign.cells import bytes_of, first, flag, guid, instant, text_of, whole
 from streams.capture.foreign.findings import Endpoint, Finding, Party, Report, Waiting
 from streams.protocol import END_DIALOG, ERROR, Flag
-
-_LAST_NUMBER = 1 << 40
-"""A limit for message numbers, which no dialog reaches; a sum of numbers below it is possible."""
+from streams.wire.bounds import LAST_NUMBER
 
 
 class ViewKind(Enum):
@@ -83,7 +81,7 @@ class Names:
 def _number(raw: Any) -> int | None:
     """Return a message number, if it is one that a dialog can reach."""
     number = whole(raw)
-    return number if number is not None and 0 <= number <= _LAST_NUMBER else None
+    return number if number is not None and 0 <= number <= LAST_NUMBER else None
 
 
 def read_endpoint(
