@@ -5,9 +5,9 @@ takes the messages in order, ``attempt`` calls the handler until it succeeds, an
 the statements. ``note`` is the metadata of the committed offset, ``producer`` writes tables, and
 ``activation`` reports start and end.
 
-``application`` is what users create, on a ``connected`` cluster; ``access`` translates the
-settings, ``locate_queue`` validates the services. ``from_topology`` makes the applications of a
-topology, ``run_applications`` runs them, and ``leaving`` ends a process that does not stop.
+Users create an ``application`` on a ``connected`` cluster; ``access`` translates the settings, and
+``locate_queue`` validates the services. ``from_topology`` creates the applications of a topology,
+``run_applications`` runs them, and ``leaving`` ends a process that does not stop.
 ``data_dependent`` and ``notice`` run the services included in Hopline.
 """
 

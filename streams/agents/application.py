@@ -38,11 +38,11 @@ from streams.settings import Replication, property_variables, setting_of, with_f
 from streams.wire import Topics
 
 _SESSION = 10.0
-"""Session timeout in seconds, the same for all our clients."""
+"""Session timeout in seconds, the same for all Hopline clients."""
 _PATIENCE = 60.0
 """Seconds that the application waits for Kafka to confirm a command before it stops."""
 _TELLING = 5.0
-"""Seconds to wait, when stopping, until Kafka has the event that reports the stop."""
+"""Seconds to wait, when stopping, for Kafka to confirm the event that reports the stop."""
 
 
 class HoplineApp(ConnectedApp):

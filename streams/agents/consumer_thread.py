@@ -46,8 +46,8 @@ class ConsumerThread(BoundedPolls):
     def join_again(self) -> None:
         """Request a rebalance with current topic metadata; thread-safe.
 
-        Kafka grants a rebalance to the group's leader, which assigns by its own metadata. The
-        client refreshes its metadata only every five minutes.
+        Kafka rebalances the group if its leader rejoins, and the leader assigns partitions by its
+        own metadata. Otherwise, the client refreshes its metadata only every five minutes.
         """
         asyncio.run_coroutine_threadsafe(self._rejoin(), self.thread_loop)
 

@@ -78,8 +78,8 @@ class Consumer(WokenConsumer):
         """Wait as Faust does, but without tasks for coroutines that finish at once.
 
         Faust delivers each message in a task, with three tasks that end the wait if the agent's
-        buffer is full. Most messages are accepted at once, which takes half the CPU time without
-        the tasks.
+        buffer is full. Most messages are accepted at once; without the tasks, this takes half the
+        CPU time.
         """
         first, *others = waits
         if not others or not asyncio.iscoroutine(first):

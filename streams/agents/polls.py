@@ -1,7 +1,8 @@
 """Limit the size of an agent's read-ahead, because each message may be as large as a megabyte.
 
-Faust buffers 4,096 events of an agent, and whole fetches: a megabyte as stored in Kafka, which lz4
-may expand by a factor of 255. Without a limit, the senders would determine the memory use.
+Faust buffers 4,096 events of an agent, and whole fetches. A fetch has a megabyte as stored in
+Kafka, which may grow by a factor of 255 when lz4 is decompressed. Without a limit, the senders
+would determine the memory use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arrivals of messages, and events about copies, in a record."""
+"""Extract arrivals of messages, and events about copies, from a record."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _arrived(frame: Message, place: str) -> Iterator[Arrived]:
         return
     names = [name for name, _ in path]
     if len(names) > 1 and names[-1].startswith(f"{names[-2]}/"):
-        del names[-2]  # the target's own instance, which its place contains
+        del names[-2]  # the target's own instance is already part of its place
     took = path[-1][1] - header.enqueued_at if path else 0
     took = max(-LATEST, min(took, LATEST))  # any writer may state any time
     yield Arrived(

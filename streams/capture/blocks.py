@@ -1,8 +1,8 @@
 """Read the blocks of an Avro object container one at a time, and skip damaged blocks.
 
-A container is a header, then blocks. A block is the number of records, the number of bytes, these
-bytes, and a copy of the header's sync marker of 16 bytes. So a reader that finds a damaged block
-can search for the next marker.
+A container consists of a header and blocks. A block consists of the number of records, the number
+of bytes, these bytes, and a copy of the header's 16-byte sync marker. So a reader that finds a
+damaged block can search for the next marker.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONGEST = 10  # maximum bytes of a number
 _RECORDS = 100_000
 """Maximum records of a block; the writer's blocks have 128 kB, so at most some 10,000."""
 _HEADERS = 1_000_000
-"""Maximum headers of all records of a block. A decoded header takes 300 bytes of memory."""
+"""Maximum number of headers in a block. A decoded header takes 300 bytes of memory."""
 
 
 class Block(NamedTuple):

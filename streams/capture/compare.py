@@ -127,7 +127,7 @@ class Ledger:
     """Collect both runs; :meth:`compare` returns the result. A context manager."""
 
     wanted: int = 0
-    """Expected messages: the predicted messages, or all messages without a prediction."""
+    """Number of expected messages: those predicted, or all messages if there is no prediction."""
     arrived: int = 0
     """Messages of the replay that were found in a queue, each counted once."""
     _database: sqlite3.Connection = field(init=False)

@@ -1,7 +1,7 @@
 """Read captures: a container file, or a folder of container files with a manifest.
 
-Only one block is in memory, regardless of the capture's size. At damage the reader stops and
-reports the place; in salvage mode it continues after the damage and counts the lost records.
+Only one block is in memory, regardless of the capture's size. At a damaged block, the reader stops
+and reports the place. In salvage mode, it continues after the damage and counts the lost records.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ class Editor:
 
 
 def _as_read(headers: tuple[Header, ...]) -> tuple[Header, ...]:
-    """Return the headers; of our own headers with one name, only the last, which readers use."""
+    """Return the headers; keep only the last of our own headers with one name, as readers do."""
     last = {name: at for at, (name, _) in enumerate(headers)}
     return tuple(
         header

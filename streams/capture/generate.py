@@ -1,4 +1,4 @@
-"""Synthetic traffic: the commands of applications that place orders, from a seed.
+"""Generate synthetic traffic from a seed: the commands of applications that place orders.
 
 Dialogs begin in bursts, overlap, and have a heavy-tailed number of messages (usually a few,
 sometimes dozens). Each dialog is a BEGIN, SENDs and an END on the initiator's ``cmd`` topic. The
@@ -112,7 +112,7 @@ def _sizes(chance: Chance, dialogs: int, messages: int) -> list[int]:
     weights = [chance.heavy() for _ in range(dialogs)]
     spare, total = messages - dialogs, fsum(weights)  # sum() rounds differently from Python 3.12 on
     sizes = [1 + int(spare * weight / total) for weight in weights]
-    for n in range(messages - sum(sizes)):  # fewer than the dialogs: the rest after rounding
+    for n in range(messages - sum(sizes)):  # the remainder of rounding, fewer than the dialogs
         sizes[n % dialogs] += 1
     return sizes
 

@@ -1,4 +1,4 @@
-"""Merge values by key in bounded memory, with sorted runs that are spilled and merged."""
+"""Merge values by key in bounded memory, with sorted runs that are spilled to disk and merged."""
 
 from __future__ import annotations
 

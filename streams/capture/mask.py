@@ -80,7 +80,7 @@ def _regex(text: str) -> Callable[[bytes], Masked]:
     try:
         pattern = re.compile(text, re.DOTALL)
     except (re.error, ValueError, OverflowError, RecursionError) as error:
-        # ValueError: Python converts no number of more than 4,300 digits.
+        # ValueError: Python does not convert numbers of more than 4,300 digits.
         why = f"'{clipped(text)}' is not a valid regular expression: {error}."
         raise UsageError(why, _FORM) from None
 

@@ -1,4 +1,4 @@
-"""Encode captured records as Avro, the main cost of writing captures, in 1 to 2 µs each.
+"""Encode captured records as Avro in 1 to 2 µs each; this is the main cost of a capture's writer.
 
 A general encoder takes ten microseconds, because it looks up each field in a dictionary and tries
 the branches of each union. Here the layout is hard-coded, and a test compares it with the schema

@@ -19,7 +19,7 @@ from streams.wire import Topics
 from streams.wire.describe import describe
 
 _BATCH, _BATCH_BYTES = 4_096, 64 << 20
-"""Maximum number of records that are written together, and the size at which there are enough."""
+"""Maximum number of records per write, and the size in bytes at which a batch is full."""
 _DECODED = ("command", "route", "message", "hop", "ack", "status", "event", "result", "dialog")
 _HEADER = pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())])
 SCHEMA = pyarrow.schema(

@@ -156,7 +156,7 @@ def _look(
 
 
 def without_secrets(messages: list[Message], topics: Collection[str]) -> list[Message]:
-    """Remove the secrets of applications, which topics of positions contain.
+    """Remove the secrets of applications, which are stored in topics of reading positions.
 
     ``topics`` are the recorded topics, possibly of another system, whose prefix is not known.
     """

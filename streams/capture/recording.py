@@ -1,9 +1,9 @@
 """The parts of a cluster to record: topics, start and end offsets.
 
-End offsets are read in an order in which no effect lacks its cause: first the ends of the
-endpoints' state, then of queues and other effects of commands, then of commands, and last of
-events. So a capture of a running system contains every record that `verify` needs to judge messages
-that the endpoints' state shows as settled (``streams.report.snapshot``).
+End offsets are read in an order that ensures that no recorded effect lacks its cause: first the
+ends of the endpoints' state, then of queues and other effects of commands, then of commands, and
+last of events. So a capture of a running system contains every record that `verify` needs to judge
+messages that the endpoints' state shows as settled (``streams.report.snapshot``).
 """
 
 from __future__ import annotations
@@ -131,8 +131,9 @@ def begin(
 ) -> Recording:
     """Return a new recording.
 
-    Without ``since``, a partition starts at the start of its log; without ``until``, it ends at its
-    current end, or never if it is followed. Raises UsageError for a point that no partition has.
+    Without ``since``, each partition is recorded from the start of its log; without ``until``, up
+    to its current end, or endlessly if it is followed. Raises UsageError for a point that matches
+    no partition.
     """
     ids = {topic: str(found) for topic, found in topic_ids(cluster, topics).items()}
     highs = _highs(cluster, topics)

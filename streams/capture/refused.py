@@ -3,8 +3,8 @@
 The code of the endpoint worker decides (:mod:`streams.node.endpoint`), with the catalog of the
 target topology. Each dialog's first message arrives immediately in the databases to which the
 routing core sends it, so that the target's statements can be judged. No other message is delivered
-and no time passes, so rejections because of an END of the other side or of an expired lifetime are
-not predicted.
+and no time passes, so rejections due to the other side's END or to an expired lifetime are not
+predicted.
 """
 
 from __future__ import annotations

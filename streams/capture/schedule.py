@@ -10,7 +10,7 @@ The rules:
 4. With a rate, commands are sent evenly in that order; at full speed, in the order of the file.
 5. A loop begins when the previous one has ended.
 
-So the same file gives the same plan, and a position in the plan is the whole progress.
+So the same file gives the same plan, and a position in the plan is all the progress to store.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Contents", "Due", "contents_of", "demand_time", "looped", "plan", "r
 
 _WINDOW = 10_000  # records in memory while they are sorted by time
 LONGEST = 31 * 86_400.0
-"""The longest plausible replay in seconds; in a longer replay, a clock of the capture was wrong.
+"""The longest plausible replay in seconds; a longer duration means that a clock was wrong.
 """
 
 

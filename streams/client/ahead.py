@@ -1,9 +1,9 @@
 """Read ahead in a queue topic as a member of a consumer group, by partition.
 
-A queue topic is keyed by conversation group, so owning a partition means holding the groups' locks.
-A few hundred messages of each partition are buffered, and the next message is chosen from them.
-Messages are not received in topic order, so the committed offset alone does not identify the
-received messages; the offset's metadata identifies the others.
+A queue topic is keyed by conversation group, so the owner of a partition holds the locks of its
+groups. A few hundred messages of each partition are buffered, and the next message is chosen from
+them. Messages are not received in topic order. So the committed offset does not identify all
+received messages; the offset's metadata lists the messages received after it.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ log = logging.getLogger("hopline.client")
 _TAKEN = 8
 """Messages per poll; limits may be exceeded by up to this number."""
 _FETCHED: Mapping[str, Any] = {"fetch_message_max_bytes": 65_536, "enable_partition_eof": True}
-"""The prefetch of Kafka's client. a fetch may grow by a factor of 255 when lz4 is decompressed."""
+"""The prefetch of Kafka's client. A fetch may grow by a factor of 255 when lz4 is decompressed."""
 _REPORTED = 100
-"""Maximum number of errors of unreadable records that wait to be raised; others are logged."""
+"""Maximum number of errors about unreadable records to raise later; further errors are logged."""
 _PATIENCE = 30.0
 """Timeout in seconds for reading committed offsets."""
 _SLICE = 1.0
@@ -169,7 +169,7 @@ class ReadAhead:
         self.stored(behind)
 
     def note(self, progress: Mapping[int, Progress]) -> None:
-        """Record that the group receives, before it commits; raises AbortedError."""
+        """Record, before a commit, that the group receives messages; raises AbortedError."""
         self._commit_begun()
         stored = {n: self.partitions[n].stored for n in progress}
         took = [n for n, p in progress.items() if p.received != stored[n].received]

@@ -35,10 +35,10 @@ _SILENT = 15.0
 class Answers:
     """The results of one instance for one client, since the creation of this object.
 
-    If results do not arrive, another consumer continues, in case the first consumer has lost all
-    brokers (:mod:`streams.kafka.lost_brokers`) or no longer fetches
-    (:mod:`streams.kafka.stalled_fetch`). Raises SurroundingsError if the instance is not applied,
-    if its topics have too few replicas, or if Kafka does not respond.
+    If no results arrive, a new consumer continues, in case the first consumer has lost all brokers
+    (:mod:`streams.kafka.lost_brokers`) or no longer fetches (:mod:`streams.kafka.stalled_fetch`).
+    Raises SurroundingsError if the instance is not applied, if its topics have too few replicas, or
+    if Kafka does not respond.
     """
 
     def __init__(self, cluster: Cluster, instance: str, reply_to: str, timeout: float) -> None:

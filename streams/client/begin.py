@@ -1,4 +1,4 @@
-"""Find where a consumer group starts to read a queue, or reject an unknown start.
+"""Find where a consumer group starts to read a queue; raise an error if the position is lost.
 
 Kafka deletes the offsets of a group without members after ``offsets.retention.minutes``. So the
 group also has records in ``reading.<instance>``, which is compacted (docs/decisions/0022). The
@@ -8,9 +8,9 @@ cases are:
     2. an offset                    continue there, if the log still has it
     3. a record but no offset       Kafka has lost the offset: PositionLostError
 
-The record is written before the first commit of each assignment, and the group has an offset before
-the record. So every group that has received messages has a record, and every group with a record
-had an offset.
+Each assignment writes the record before the first message is committed. At that time, the group
+already has an offset, because start positions are committed first. So every group that has received
+messages has a record, and every group with a record had an offset.
 """
 
 from __future__ import annotations

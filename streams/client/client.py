@@ -43,11 +43,11 @@ _SLICE = 1.0
 class Client(Statements):
     """Statements of one application; a context manager for any number of threads.
 
-    Statements of one thread on a conversation keep their order. A statement waits for Kafka for as
-    long as the client exists. If Kafka rejects a statement without ``wait``, or Kafka's client has
-    lost all brokers (:mod:`streams.kafka.lost_brokers`), every later statement raises an error, and
-    a new client is needed. ``timeout``: seconds to wait for Kafka and for the result of a
-    statement. Call :meth:`close` when no other thread uses the client.
+    Statements of one thread on a conversation keep their order. A statement waits for Kafka as long
+    as the client exists. If Kafka rejects a statement without ``wait``, or Kafka's client has lost
+    all brokers (:mod:`streams.kafka.lost_brokers`), every later statement raises an error, and a
+    new client is needed. ``timeout``: seconds to wait for Kafka and for the result of a statement.
+    Call :meth:`close` when no other thread uses the client.
     """
 
     BEGIN_WAITS = True

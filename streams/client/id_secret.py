@@ -1,10 +1,10 @@
-"""The secret of an application's agents: made at the first start, the same in all its processes.
+"""The secret of an application's agents, created at the first start and shared by all processes.
 
 It is a record in ``reading.<instance>``, which only applications of the instance may read
 (docs/decisions/0044). Processes that start at the same time may each write a record, because there
 is no lock. Each uses a key of its own, and reads the topic after Kafka has stored its record. The
-record with the lowest offset counts. Its offset never changes, since compaction moves no record and
-no key is written twice; and later records have higher offsets. So all processes agree.
+record with the lowest offset counts. Its offset never changes, because compaction does not move
+records and no key is written twice. Later records have higher offsets, so all processes agree.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TIMEOUT = 30.0
 
 
 def establish_secret(cluster: Cluster, instance: str, application: str) -> bytes:
-    """Return the secret of an application at an instance (or pair); make it if there is none.
+    """Return the secret of an application at an instance (or pair); create it if there is none.
 
     Records that cannot be decoded are skipped. Raises SurroundingsError if the topic does not exist
     or Kafka does not accept the record.

@@ -1,5 +1,5 @@
-"""A consumer group's records in ``reading.<instance>``: the fact that it has read, and a lower
-bound of its position.
+"""A consumer group's records in ``reading.<instance>``: proof that it has read, and a lower bound
+of its position.
 
 These records outlive the group's offsets, which Kafka deletes if the group has no member for a week
 (docs/decisions/0022).

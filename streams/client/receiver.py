@@ -67,9 +67,9 @@ class Received:
 class Receiver:
     """Receive from one queue as a member of an application's group; a context manager.
 
-    A receiver is one transaction, so each thread needs its own. Call :meth:`receive` any number of
-    times, then :meth:`commit` or :meth:`rollback`. Five rollbacks in a row disable the queue (event
-    143); the count restarts when the queue is enabled.
+    A receiver has one transaction at a time, so each thread needs its own receiver. Call
+    :meth:`receive` any number of times, then :meth:`commit` or :meth:`rollback`. Five rollbacks in
+    a row disable the queue (event 143); the count restarts when the queue is enabled.
 
     ``member`` is this process's stable name in the group. With a name, a killed process resumes as
     soon as it restarts; without a name, its partitions wait for the session timeout (10 s).
@@ -123,9 +123,9 @@ class Receiver:
 
         ``conversation`` and ``group`` are the WHERE clause; they search the read-ahead. Waits up to
         ``timeout`` seconds for a message; with ``None``, until all committed messages are read.
-        Raises StatementError if the queue is disabled (9617), and MalformedError on a record that
-        is not a queue message (only the endpoint worker writes a queue): the record then counts as
-        received.
+        Raises StatementError if the queue is disabled (9617), and MalformedError if a record is not
+        a queue message; such a record counts as received. (Only the endpoint worker writes to a
+        queue.)
         """
         side = None if conversation is None else (conversation.id, conversation.is_initiator)
         return self._awaited(timeout, lambda: self._choose(top, side, group))
@@ -142,9 +142,9 @@ class Receiver:
         """Commit the received messages.
 
         Raises SurroundingsError if the outcome is unknown, because Kafka does not respond or has
-        reassigned the queue; the messages are then redelivered to some member. ``through`` is a
-        different function that commits the offsets (with the member's metadata): all offsets, or
-        none if the function raises an error.
+        reassigned the queue; the messages are then redelivered to some member. ``through`` is
+        another function that commits the offsets (with the member's metadata). It commits all
+        offsets, or none if it raises an error.
         """
         if self._ahead.bereft:
             raise AbortedError(
@@ -172,7 +172,7 @@ class Receiver:
             self._settings.disable()
 
     def _commit_through(self, through: Through) -> None:
-        """Commit with copies of the queues, so that no message counts as received on an error."""
+        """Commit with copies of the queues, so that no message counts as received if that fails."""
         ahead = self._ahead
         queues = {number: partition.queue.copy() for number, partition in ahead.partitions.items()}
         progress = {number: queue.commit(HOLDER) for number, queue in queues.items()}

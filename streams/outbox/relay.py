@@ -1,4 +1,4 @@
-"""The relay of an outbox: from an application's database to ``cmd``, each once and in order.
+"""Relay an outbox from an application's database to ``cmd``: each statement once, in order.
 
 The steps of its loop, and the result of a crash after each one:
 
@@ -8,9 +8,9 @@ The steps of its loop, and the result of a crash after each one:
     4. delete the rows                                    nothing
 
 So a starting relay needs to know only whether Kafka has the id of the batch in flight. The offset
-belongs to a group with the outbox's name that reads nothing; it is stored for the catalog topic,
-which every cluster has. Kafka fences a replaced relay in steps 2 and 3; in step 1, such a relay
-finds another owner in the database.
+belongs to a consumer group that has the outbox's name and reads nothing. It is stored for the
+catalog topic, which every cluster has. Kafka fences a replaced relay in steps 2 and 3; in step 1,
+such a relay finds another owner in the database.
 
 A relay commits such an offset before its first batch, and again while it is idle. So an offset with
 another id means that the batch was not sent. If the offset is missing, Kafka has deleted it

@@ -117,7 +117,7 @@ def subclass_of(kind: EventKind, raw: Any) -> int | None:
 
 
 def state_of(raw: Any) -> str | None:
-    """Return an endpoint's state as its two letters."""
+    """Return an endpoint's state as its two-letter code."""
     text = word(raw)
     return _STATES.get(text) or (text.upper() if text.upper() in _STATES.values() else None)
 

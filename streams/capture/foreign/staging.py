@@ -26,7 +26,7 @@ from streams.errors import UsageError
 from streams.wire import encode_event
 
 _BATCH, _BYTES = 5_000, 32 << 20
-"""Number of findings of a kind, and size of all findings, that are written together."""
+"""Number of findings of one kind, or bytes of all buffered findings, that trigger a write."""
 _TABLES = """
 CREATE TABLE act (
     n INTEGER PRIMARY KEY, at INTEGER, rank INTEGER, step INTEGER, conversation BLOB,

@@ -79,7 +79,7 @@ class Names:
 
 
 def _number(raw: Any) -> int | None:
-    """Return a message number, if it is one that a dialog can reach."""
+    """Return a message number; ``None`` if no dialog can reach this number."""
     number = whole(raw)
     return number if number is not None and 0 <= number <= LAST_NUMBER else None
 
