@@ -1,4 +1,4 @@
-"""The components that are absent while a backlog builds up: how to stop and restart them."""
+"""Stop and restart the components that are absent while a backlog builds up."""
 
 from __future__ import annotations
 

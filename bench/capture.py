@@ -1,7 +1,7 @@
 """The cost of recording from a real Kafka: `python -m bench.capture`.
 
 The baseline reads the same topics with the same client library and settings, and does nothing with
-the records: it reads no header and writes no byte. The loops run alternately, each in its own
+the records: it reads no headers and writes nothing. The loops run alternately, each in its own
 process. The measurement begins with the first record and ends with the complete folder.
 """
 

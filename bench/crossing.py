@@ -1,4 +1,4 @@
-"""The cost for a forwarder of writing into another cluster: `python -m bench.crossing`.
+"""The cost of a forwarder that writes into another cluster: `python -m bench.crossing`.
 
 This measures a worker's whole loop for a batch without Kafka, with a producer that confirms every
 record at once. The baseline of the same rounds is a gateway that forwards the same messages within

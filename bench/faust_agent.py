@@ -1,8 +1,8 @@
 """The forwarder written as a Faust agent, as a baseline that `bench.kafka_forwarder` runs.
 
-The decision is the same code (``streams.node``), while Faust reads and writes. It uses the aiokafka
-driver, because the other one loses headers and timestamps, and a concurrency of one, because
-otherwise Faust commits past records that are in progress.
+The routing decision uses the same code (``streams.node``), but Faust reads and writes the records.
+Faust uses the aiokafka driver, because the other driver loses headers and timestamps, and a
+concurrency of one, because otherwise Faust commits past records that are in progress.
 """
 
 from __future__ import annotations

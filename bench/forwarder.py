@@ -1,7 +1,7 @@
 """The cost per message of a forwarder without Kafka: `python -m bench.forwarder`.
 
 The baseline of the same rounds builds the record and does nothing with it. For 10,000 routes to as
-many services, all used in turn, the baseline is the same with 10 routes.
+many services, all used in turn, the baseline is the same run with 10 routes.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Measure how a backlog drains after an absence: `python -m bench.kafka_backlog`.
 
-SQL1 sends to SQL3 over the forwarder SQL2, each in its own process, on a real Kafka. This first
+SQL1 sends to SQL3 through the forwarder SQL2, each in its own process, on a real Kafka. This first
 measures the steady rate, with a bounded number of messages in flight, and the latency of messages
 on new dialogs, both under this load and on the idle system. Then a component is stopped, a backlog
-is sent and accepted, and the component returns. `--absent` selects it: the target (SQL3) or the
-gateway (SQL2), which have returned with the first heartbeat of their forwarder; the target's
-endpoint worker, while its forwarder continues, which has returned when it is ready; or the target's
-queue, which is turned off and on. A sender has a bounded number of copies in flight, so while the
-endpoint worker is absent, the backlog waits at the sender; with `frames` all of it waits in the
-worker's input, as copies from many senders would. Without options each of them is absent once, and
-the target twice: for 1,000 and for 100,000 dialogs. `--shares` selects how the messages are
+is sent and accepted, and the component returns. `--absent` selects the component. The target (SQL3)
+and the gateway (SQL2) count as returned at the first heartbeat of their forwarder. The target's
+endpoint worker, whose forwarder continues, counts as returned when it is ready. The target's queue
+is turned off and on. A sender has a bounded number of copies in flight, so while the endpoint
+worker is absent, the backlog waits at the sender. With `frames`, the whole backlog waits in the
+worker's input, as copies from many senders would. Without options, each component is absent once,
+and the target twice: for 1,000 and for 100,000 dialogs. `--shares` selects how the messages are
 distributed over the dialogs.
 """
 

@@ -1,12 +1,12 @@
 """The cost of a message from SEND to its queue on a real Kafka: `python -m bench.kafka_end_to_end`.
 
-SQL1 sends to SQL3 over the forwarder SQL2: three instances in three processes, a broker, and one
+SQL1 sends to SQL3 through the forwarder SQL2: three instances in three processes, a broker, and one
 client that sends on 1,000 dialogs, with a bounded number of messages in flight, and reads the
 queue. A second case gives every message its own dialog, which is begun, used once, and ended by
-both sides. In a third case one dialog has all messages. In the baseline of the same rounds the
-client produces the bodies to a topic and reads them. CPU per message is shown for each process. An
-otherwise idle machine with two cores has two million microseconds of CPU per second, which limits
-the number of messages.
+both sides. In a third case, one dialog carries all messages. In the baseline of the same rounds the
+client produces the bodies to a topic and reads them. The CPU time per message is shown for each
+process. An otherwise idle machine with two cores has two million microseconds of CPU per second,
+which limits the number of messages.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The CPU that heartbeats cost a process: `python -m bench.kafka_heartbeats`.
+"""The CPU time that a process spends on heartbeats: `python -m bench.kafka_heartbeats`.
 
 Several real processes follow ``catalog`` and ``presence`` without running a worker, and each writes
 heartbeats under one name. One other process writes the heartbeats of all other names, spread
-evenly, at the rate for this number of names. The broker's CPU is divided among the reading
+evenly, at the rate for this number of names. The broker's CPU time is divided among the reading
 processes.
 """
 

@@ -1,6 +1,6 @@
 """The latency of a message on a real Kafka: `python -m bench.kafka_latency`.
 
-- one hop: from a gateway's ``txq`` to the next one's, 1,000 messages a second
+- one hop: from a gateway's ``txq`` to that of the next gateway, 1,000 messages a second
 - end to end: from SEND to readable in the queue over one forwarder, 200 messages a second; three
   instances in three processes, pace `latency`
 

@@ -1,7 +1,7 @@
 """A forwarder's memory over 10 million messages: `python -m bench.kafka_memory`.
 
-A topic of 200,000 records is forwarded fifty times. Whenever it is read to its end, the position is
-set back to the beginning (a seek), and the written records are deleted. Resident memory is sampled
+A topic of 200,000 records is forwarded fifty times. Each time the end is reached, the consumer
+seeks back to the beginning, and the written records are deleted. Resident memory is sampled
 throughout, and the median of every tenth of the messages is compared. The baseline of the same run
 is a bare passthrough in a separate process, which is rewound in the same way.
 """

@@ -1,9 +1,10 @@
 """The latency of a message between instances of 16 partitions: `python -m bench.kafka_partitions`.
 
-Two instances in two processes, pace `latency`; 100 messages a second on 200 dialogs, from SEND to
-readable in the queue. Each instance has 16 partitions, all of them in one worker. The baseline of
-the same rounds is a system whose instances have one partition; both systems run on one broker. The
-load is an open loop (bench/open_loop.py) with a separate process for the sender.
+Two instances run in two processes with the pace `latency`. A client sends 100 messages a second on
+200 dialogs; their latency is from SEND to readable in the queue. Each instance has 16 partitions,
+all of them in one worker. The baseline of the same rounds is a system whose instances have one
+partition; both systems run on one broker. The load is an open loop (bench/open_loop.py) with a
+separate process for the sender.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""MirrorMaker 2 as a baseline: Kafka's own tool, tuned, which copies the same records.
+"""MirrorMaker 2, Kafka's own tool, as a tuned baseline that copies the same records.
 
 It is warmed up before the measurement by copying a few hundred thousand records. While other loops
-run it is stopped (SIGSTOP), so that it costs them nothing and keeps its compiled code. Its jars are
-locked in bench/mirror.lock and not shipped.
+run, it is suspended (SIGSTOP), so that it uses no CPU time and keeps its compiled code. Its jars
+are locked in bench/mirror.lock and not shipped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Send at a fixed rate in any case, and measure the latency of each message.
+"""Send at a fixed rate, regardless of stalls, and measure the latency of each message.
 
 This is an open loop: message n is due at a time that was fixed beforehand, and its latency counts
 from then, so a stall is included in every message that it has delayed. A body has the due time and

@@ -1,4 +1,4 @@
-"""The options that every part of ``make bench`` has, and the output of its rows.
+"""The common options of all parts of ``make bench``, and the output of their rows.
 
 A part prints its own table or, with ``--json``, one line per row for ``python -m bench``. Progress
 is printed on stderr.

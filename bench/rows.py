@@ -1,7 +1,8 @@
 """One line of a benchmark's results, with its baseline of the same rounds; pure.
 
-Values are in seconds, bytes or a number per second. Round n of both ran next to each other, so they
-are compared round by round, because other work of the machine has affected both.
+Values are in seconds, bytes or a number per second. Round n of the measurement and round n of the
+baseline run one after the other, so other work of the machine affects both. Therefore they are
+compared round by round.
 """
 
 from __future__ import annotations

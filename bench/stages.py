@@ -1,7 +1,7 @@
 """Follow messages through the topics, and record when each could first be read there.
 
 Two readers read every topic: one sees a record as soon as it is written, the other when its
-transaction is committed. The difference between two stages is the time between them.
+transaction is committed. The latency between two stages is the difference of their times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``hopline`` as a person runs it, but in this process."""
+"""Run ``hopline`` commands in this process, as a user would run them in a terminal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What every test may ask for: a real broker, and names that no other test uses.
+"""Fixtures for all tests: a real broker, and names that no other test uses.
 
-With ``--containers`` broker and PostgreSQL are containers of the public images, and only the tests
-that ask for one of them run.
+With ``--containers``, the broker and PostgreSQL are containers of the public images, and only the
+tests that use one of them run.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""How tests are distributed to several processes: by files, and the slowest first.
+"""Distribute tests to several processes by file, the slowest files first.
 
-``make test`` runs three processes (`pytest -n 3 --dist loadfile`), each with a broker of its own.
-The tests of a file share what is dear to make, so they stay together, and so do those of a folder
-that share a Spark session, a browser or a guarded broker. A process that begins something long when
-the others have nothing left would be waited for: hence the order. `pytest tests/x` knows nothing of
-this.
+``make test`` runs three processes (`pytest -n 3 --dist loadfile`), each with its own broker. The
+tests of a file share expensive fixtures, so they run in one process. The same applies to the
+folders whose tests share a Spark session, a browser or a secured broker. The slowest files start
+first, because the whole run would wait for a slow file that starts last. `pytest tests/x` runs in a
+single process and ignores this order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Kafka forgets a consumer group, as it does ``offsets.retention.minutes`` after its last member.
+"""Let Kafka forget a group, as it does ``offsets.retention.minutes`` after its last member leaves.
 
-Deleting the group leaves the same behind: nothing.
+Deleting the group has the same effect: no offsets remain.
 """
 
 from __future__ import annotations

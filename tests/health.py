@@ -1,4 +1,4 @@
-"""Asking a process what it says of itself over HTTP."""
+"""Query the health pages and metrics of a process over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Kafka that belongs to one test, which may kill it."""
+"""A Kafka broker for a single test, which may kill it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""End everything that a test process has started and left behind, also when it was killed itself.
+"""Kill all processes that a test process has left behind, even if it was killed itself.
 
-A process that outlives its parent by design, such as a worker of ``hopline up``, still has the
-environment that it was started with. Each test process puts a mark there, and starts this module
-as a process that reads a pipe: its end is the end of the test process. Only Linux shows the
-environment of other processes; elsewhere nothing is ended.
+A process that outlives its parent by design, such as a worker of ``hopline up``, keeps the
+environment with which it was started. Each test process adds a mark to its environment, and runs
+this module in a process that reads a pipe. The pipe ends when the test process ends; all processes
+with the mark are then killed. Only Linux shows the environment of other processes, so this has no
+effect on other systems.
 """
 
 from __future__ import annotations

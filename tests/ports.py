@@ -1,4 +1,4 @@
-"""Ports that no other process gets while a test needs them."""
+"""Reserve ports, so that no other process gets them while a test needs them."""
 
 from __future__ import annotations
 

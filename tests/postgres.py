@@ -1,7 +1,8 @@
-"""A private PostgreSQL for tests: from a wheel, else the machine's; on a loopback port of its own.
+"""A private PostgreSQL for tests on its own loopback port, from a wheel or else the machine's own.
 
-PostgreSQL refuses to run as root. Where the tests do, it runs as ``nobody``, from a folder that
-this user may enter, which those of pytest and of a virtual environment may not be.
+PostgreSQL refuses to run as root. If the tests run as root, PostgreSQL runs as ``nobody``, from a
+folder that this user may enter. The folders of pytest and of a virtual environment may be closed to
+this user.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What Kafka remembers of a client: its group's offsets, its transactional id, its producer id.
+"""Query what Kafka stores about a client: committed offsets, transactional id and producer id.
 
 Kafka's client for Python can list neither transactions nor producers, so these requests are encoded
 here (versions 0 of DescribeProducers and DescribeTransactions).

@@ -1,4 +1,4 @@
-"""A topology that runs: its topics and catalog under a prefix of its own, its workers in threads.
+"""Run a topology: topics and catalog under a unique prefix, and workers in threads.
 
 ::
 
@@ -7,7 +7,7 @@
         client.send(dialog, b"hello")
         [message] = system.received("ServerB", "DatabaseB", "TargetQueue", 1)
 
-Nothing here sleeps: whoever waits polls Kafka, and gives up at a deadline with what it has seen.
+No function here sleeps: each wait polls Kafka, and fails at a deadline with the last result.
 """
 
 from __future__ import annotations

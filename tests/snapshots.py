@@ -1,4 +1,4 @@
-"""Make a snapshot of servers that do not exist: the rows that their views would have."""
+"""Build snapshots of servers that do not exist, with the rows that their views would contain."""
 
 from __future__ import annotations
 

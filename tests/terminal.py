@@ -1,4 +1,4 @@
-"""A command at a terminal: a pseudo-terminal is its input, its output and its errors."""
+"""Run a command with a pseudo-terminal as stdin, stdout and stderr."""
 
 from __future__ import annotations
 

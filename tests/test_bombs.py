@@ -1,4 +1,4 @@
-"""A few bytes that stand for billions: every reader refuses them, in words and at once."""
+"""Every reader rejects a few bytes that expand to billions, at once and with a clear message."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Every consumer group of the code is in the list of docs/operation.md.
 
-The list says what a group does when Kafka has forgotten its offsets. Tests on real Kafka show it.
+The list states what each group does when Kafka has deleted its offsets. Tests on a real Kafka
+verify this.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who imports what: layers by import-linter, the rest by reading the syntax trees."""
+"""Modules import only what they may: import-linter checks layers, syntax trees show the rest."""
 
 from __future__ import annotations
 

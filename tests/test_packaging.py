@@ -1,4 +1,4 @@
-"""The wheel: built from the source archive, installed without extras, run from elsewhere."""
+"""The wheel is built from the source archive, installed without extras, and runs in any folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages: their links lead somewhere, the files that they name are there, the README is true."""
+"""The pages have no broken links, name only existing files, and the README is correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Hopline stores of other people's messages, only their owner may read."""
+"""Only the owner may read the files in which Hopline stores other people's messages."""
 
 from __future__ import annotations
 

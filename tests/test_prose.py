@@ -1,4 +1,4 @@
-"""Text for people: wrapped, counted, listed."""
+"""The functions that wrap, count and list text for users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A signal stops a process at any moment, also inside of the lock that stopping takes."""
+"""A signal stops a process at any moment, even while it holds the lock that stopping needs."""
 
 from __future__ import annotations
 

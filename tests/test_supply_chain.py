@@ -1,4 +1,4 @@
-"""What is installed: locked with hashes, listed with its licence, in an SBOM, and audited."""
+"""Installed packages are locked with hashes, listed with licences, in an SBOM, and audited."""
 
 from __future__ import annotations
 

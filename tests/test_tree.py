@@ -1,4 +1,4 @@
-"""What must not be in the tree: paths of a machine, hosts of package registries, long modules."""
+"""The tree contains no paths of a machine, no hosts of package registries, and no long modules."""
 
 from __future__ import annotations
 

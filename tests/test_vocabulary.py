@@ -1,8 +1,8 @@
-"""Text that people read uses the terms of Kafka and Service Broker, not those they have replaced.
+"""Text for users has the terms of Kafka and Service Broker, not the terms that these replaced.
 
-The text is that of pages, alerts, Grafana's dashboard, schemas, and Hopline's own dashboard, and
-every sentence among the strings of the package: help, messages, log lines, metrics, findings and
-docstrings. Names in code, which backticks mark, are published and stay.
+The test checks pages, alerts, Grafana's dashboard, schemas, Hopline's own dashboard, and every
+sentence among the strings of the package: help, messages, log lines, metrics, findings and
+docstrings. Names in backticks are published and stay.
 """
 
 from __future__ import annotations

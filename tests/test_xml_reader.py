@@ -1,4 +1,4 @@
-"""XML from outside is read within bounds, or refused in words: never a crash, never for ever."""
+"""XML from outside is read within limits or rejected with a message, without crashes or hangs."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class Consumer(WokenConsumer):
         return done
 
     async def _noted_down(self, offsets: Mapping[TP, int]) -> bool:
-        """Record, before each commit, that the group receives; return ``False`` on failure."""
+        """Record, before a commit, that the group reads the queue; return ``False`` on failure."""
         reached = self._reached
         further = [tp for tp, at in offsets.items() if tp in reached and at > reached[tp]]
         if not await self._pinned(self._new.intersection(further)):

@@ -23,7 +23,7 @@ MARKER = 16
 _PIECE = 1 << 20
 _LONGEST = 10  # maximum bytes of a number
 _RECORDS = 100_000
-"""Maximum records of a block; the writer's blocks have 128 kB, so at most some 10,000."""
+"""Maximum number of records in a block; the writer's blocks of 128 kB have at most about 10,000."""
 _HEADERS = 1_000_000
 """Maximum number of headers in a block. A decoded header takes 300 bytes of memory."""
 

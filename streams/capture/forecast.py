@@ -76,7 +76,7 @@ def sides_of(
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Number of messages by predicted destination ("" for none), and of messages not judged."""
+    """Numbers of messages by predicted destination ("" for none), and of unjudged messages."""
 
     places: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     unjudged: Mapping[Standing, int] = field(default_factory=dict)

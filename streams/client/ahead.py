@@ -201,7 +201,7 @@ class ReadAhead:
                 partition.paused = full
 
     def _take(self, message: Message) -> HoplineError | None:
-        """Buffer a record that was read; if it is an error without a record, return the error."""
+        """Buffer a consumed record, or return the error if the message has no record."""
         error = message.error()
         is_end = error is not None and error.code() == KafkaError._PARTITION_EOF
         if error is not None and not is_end:

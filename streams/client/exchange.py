@@ -8,7 +8,7 @@ The steps of a commit, and the state after a failure in each step:
 
     1. statements wait in memory                      nothing: messages are redelivered
     2. begin, produce them, send the offsets          nothing: Kafka aborts
-    3. commit                                         either; the next start asks Kafka
+    3. commit                                         all or nothing; the next start asks Kafka
 """
 
 from __future__ import annotations

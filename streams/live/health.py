@@ -12,5 +12,5 @@ class Health(Enum):
     STARTING = "starting"
     """All processes are alive, but some workers are not ready."""
     BROKEN = "broken"
-    """A process is dead, Kafka is silent, a transaction hangs, or a statement is held back."""
+    """A process is dead, Kafka is unavailable, a transaction hangs, or a statement is held back."""
     STOPPED = "stopped"

@@ -35,7 +35,7 @@ def parts_of(topology: Topology, chosen: str | None = None) -> tuple[Part, ...]:
 
 
 def cluster_of_part(part: Part, home: Topics, credentials: Credentials) -> Cluster:
-    """Return the cluster of a part, with its own credentials, not a neighbour's."""
+    """Return the cluster of a part, with its own credentials, not those of another cluster."""
     return stated_cluster(replace(part.stated, credentials=None), home, credentials)
 
 

@@ -1,7 +1,7 @@
 """Open-loop load: statements are due at given times, even if the system is slow.
 
-A closed loop waits for the system and thereby hides its latency. In an open loop, a statement that
-is sent after its due time counts as late, and the next statements are not postponed.
+A closed loop waits for the system, which hides the system's latency. In an open loop, a statement
+that is sent after its due time counts as late, and the next statements are not postponed.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def drive(
 ) -> Tally:
     """Send the load; return when all messages are sent and every dialog has ended.
 
-    If all dialogs are pausing, a message waits for the first of them, and also counts as late. The
-    first message waits for its result, and the clock starts after the result; raises StatementError
-    if the first message is rejected, because all other messages would also be rejected.
+    If all dialogs are pausing, a message waits for the first dialog that may send again, and also
+    counts as late. The clock starts when the result of the first message has arrived. Raises
+    StatementError if this message is rejected, because all other messages would also be rejected.
     """
     tally, numbers, texts = Tally(), count(), bodies(load)
     idle = [_Open(0.0, next(numbers)) for _ in range(load.dialogs)]
@@ -157,6 +157,6 @@ def _end(load: Load, client: Client, speaker: _Open, tally: Tally) -> None:
 
 
 def quantile(values: list[float], share: float) -> float:
-    """Return the value below which the given share of the values is; 0 if there are no values."""
+    """Return the quantile of ``values`` for a share (0 to 1); 0 if there are no values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0

@@ -113,7 +113,7 @@ def _judged(
     asked: Asked,
     begins: Callable[[], Begins],
 ) -> Account:
-    """Read and judge, again if records were trimmed meanwhile or a rejection was not known yet."""
+    """Read and judge; repeat this if records were trimmed meanwhile or a rejection was unknown."""
     if not sources:
         return Account()
     trimmed, refused, overruled = begins(), frozenset[bytes](), frozenset[bytes]()

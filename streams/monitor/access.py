@@ -117,7 +117,7 @@ def _tls(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pem(given: Mapping[str, str], name: str) -> str:
-    """Return certificates or a key as text, from a property or from a file that one names."""
+    """Return certificates or a key as text, from a property or from the file that it names."""
     text = given.get(f"{name}.pem")
     if text is not None:
         return text

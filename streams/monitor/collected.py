@@ -27,7 +27,7 @@ _BITS = 33
 
 
 def collect(frame: DataFrame, query: str) -> list[Row]:
-    """Return the rows of a batch; log how many were left out because there are too many.
+    """Return the rows of a batch; log how many were left out because of the limit.
 
     Every row is computed, because Spark stores its state only after a partition's last row is read.
     """

@@ -175,7 +175,7 @@ def _are_within(names: Iterable[str], most: int) -> Column:
 def _begins(what: Column, before: WindowSpec) -> Column:
     """Return whether ``what`` differs from its last value ``before``, or has no earlier value.
 
-    Unreadable records have no value, so the first readable record always begins.
+    Unreadable records have no value, so the result is always true for the first readable record.
     """
     former = F.last(what, ignorenulls=True).over(before)
     return former.isNull() | (former != what)

@@ -41,7 +41,7 @@ PATIENCE = 10.0
 """Seconds to wait for Kafka to return a topic's end."""
 _READ = ("event", "queue", "out", "dialog")
 MOST_SIZED = 50_000
-"""Buffered copies of a partition whose bodies are read; their mean size counts for all others.
+"""Number of a partition's buffered copies whose bodies are read; others count as the mean size.
 
 The default buffer of a forwarder (10 MB) has room for 40,000 copies.
 """

@@ -3,7 +3,7 @@
 Only DataFrame functions are used, so no record passes through Python. An undecodable record keeps
 its row with a ``reason``; the other columns are then null. The size limits are those of the
 workers' codecs, because a compressed record of a few kilobytes may contain megabytes of text, which
-fit into no row.
+do not fit into a row.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _OF_MESSAGE = (
 )  # fmt: skip
 
 LONGEST_NAME, LONGEST_ROUTES = 512, 2_048
-"""Maximum number of characters of an event's name, which has at most 256, and of its route names,
-which are joined."""
+"""Maximum number of characters of a name in an event (valid names have at most 256), and of its
+joined route names."""
 
 ROUTES: Writers = {ROUTE_CODEC.prefix: load("Route")}
 MESSAGES: Writers = {MESSAGE_CODEC.prefix: load("Message")}
@@ -178,8 +178,9 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
 def event_time(claimed: str, now: Column) -> Column:
     """Return the time of a record's event: ``claimed`` (ms), unless that is in the future.
 
-    For a time in the future, use Kafka's timestamp, but at most ``now``, the batch's time, because
-    one record from the future would advance the watermark and make all other records late.
+    For a time in the future, use Kafka's timestamp, but at most ``now``, the batch's time.
+    Otherwise, one record from the future would advance the watermark and make all other records
+    late.
     """
     instant = F.timestamp_millis(F.col(claimed))
     plausible = F.when(instant <= now, instant)
@@ -233,7 +234,7 @@ def header(name: str) -> Column:
 
 
 def name_in(column: str | Column) -> Column:
-    """Return the beginning of a text, which contains any name."""
+    """Return the beginning of a text, long enough for any name."""
     return clean(F.substring(column, 1, LONGEST_NAME))
 
 

@@ -82,7 +82,7 @@ def run(
 
     ``say`` is called with lines for the user. If no session is given, a session is started, and
     stopped at the end. Raises SurroundingsError if Java, Kafka or the store is missing or fails,
-    UsageError if the store has different settings. While the store is unavailable later, its
+    UsageError if the store has different settings. If the store becomes unavailable later, its
     writers wait. ``stop`` is set at the end, which ends their waits.
     """
     with Store.open(config.store) as store:

@@ -1,10 +1,10 @@
 """Let a query continue after a batch of records that Kafka's Java client cannot read.
 
 If a batch of records is in the topic's codec, the broker stores it unchanged, and checks it less
-strictly than readers. So a batch that no Kafka client makes could end the query, and end it again
-after each restart. The query's checkpoint determines what the next run reads. This module changes
-the checkpoint: the query's next batch ends before the unreadable records, and the batch after that
-begins behind them.
+strictly than readers do. So a batch that was not created by a Kafka client could end the query, and
+end it again after each restart. The query's checkpoint determines what the next run reads. This
+module changes the checkpoint: the query's next batch ends before the unreadable records, and the
+following batch begins after them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PATIENCE = 15.0
 _ONE_BY_ONE = 64
 """Offsets that are tried one by one; after that, each step is one offset longer than the last."""
 _AT_ONCE = 500
-"""Records of a poll as long as all can be read; up to so many are then read one by one."""
+"""Records per poll while all are readable; after an error, up to this many are read one by one."""
 _ERRORS = "org.apache.kafka.common.errors."
 """The package of errors that a broker reports. If the client cannot read a record, it raises its
 general KafkaException, an error of Java's library, or an OutOfMemoryError, because it reserves
@@ -104,10 +104,10 @@ class _Offsets:
                         yield topic, int(number), begin, end
 
     def leave_out(self, found: Unreadable) -> None:
-        """Let the unfinished batch end before the records, or begin behind them.
+        """Let the unfinished batch end before the records, or begin after them.
 
-        The first batch cannot begin behind them, because no file states where it begins. So it
-        ends before the records, and the second batch begins behind them.
+        The first batch cannot begin after them, because no file states where it begins. So it ends
+        before the records, and the second batch begins after them.
         """
         topic, number, batch = found.topic, str(found.partition), self._batch
         assert batch is not None
@@ -154,7 +154,7 @@ class _Reader:
         self._many, self._single = self._client(_AT_ONCE), self._client(1)
 
     def _client(self, at_once: int) -> Any:
-        """Return a client whose poll returns at most so many records."""
+        """Return a client whose poll returns at most ``at_once`` records."""
         properties = self._jvm.java.util.Properties()
         for name, value in self._properties.items():
             properties.setProperty(name, value)
@@ -195,7 +195,7 @@ class _Reader:
                 now = int(client.position(place))
             except Py4JJavaError as error:
                 if error.java_exception.getClass().getName().startswith(_ERRORS):
-                    raise  # such as a missing right
+                    raise  # for example, a missing permission
                 return False
             if now > position:
                 position, until = now, time.monotonic() + _PATIENCE

@@ -54,7 +54,8 @@ class Drop:
 def find_drops(store: Store, start: int, end: int) -> tuple[Drop, ...]:
     """Return the drops and delays of windows in [start, end), most frequent first.
 
-    At most MOST_TOTALS, because a hostile producer can name another service in each event.
+    Returns at most MOST_TOTALS rows, because a hostile producer can name another service in each
+    event.
     """
     columns = EVENTS.c
     within = (columns.window_start >= start) & (columns.window_end <= end)

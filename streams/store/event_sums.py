@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from streams.store.tables import EVENTS
 
 MOST_TOTALS = 1_000
-"""Maximum number of totals that are read, the most frequent ones."""
+"""Maximum number of totals that are read, most frequent first."""
 WHOLE: Mapping[str, sa.ColumnElement[Any]] = {
     "window_start": sa.func.min(EVENTS.c.window_start),
     "window_end": sa.func.max(EVENTS.c.window_end),

@@ -82,8 +82,8 @@ class Report:
     def largest_windows(self) -> tuple[tuple[LatencyWindow, ...], int]:
         """Return latency windows of all legs, and the number of messages that they leave out.
 
-        A frame may state any path, so at most MOST_WINDOWS windows are read from each part of the
-        period, those with the most messages.
+        A frame may state any path, so only the MOST_WINDOWS windows with the most messages are read
+        from each part of the period.
         """
         rows = read_latencies(self._store, self._between, lambda _: sa.true(), MOST_WINDOWS)
         columns = LATENCY.c
@@ -145,7 +145,7 @@ class Report:
     def losses(self) -> tuple[tuple[EventWindow, ...], int]:
         """Return drops and delays by error, instance and route, and the number of all of them.
 
-        Each row is a sum over all windows. There are at most MOST_TOTALS rows, the most frequent.
+        Each row is a sum over all windows. Only the MOST_TOTALS most frequent rows are returned.
         """
         wanted = (IS_LOSS, *self._within(EVENTS.c))
         rows = self._store.select(EventWindow, most_frequent(_TOTALS_BY, *wanted))

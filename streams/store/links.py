@@ -50,8 +50,8 @@ class Link:
 
 
 MOST_LINKS = 50_000
-"""Maximum number of different legs that are counted, the most frequent ones: frames of other
-clusters may state any names."""
+"""Maximum number of different legs to count, most frequent first: frames of other clusters may
+state any names."""
 
 
 def find_links(

@@ -1,8 +1,8 @@
 """Merge windows of latency into longer windows, for queries over days.
 
 A day of 10 s windows has hundreds of thousands of histograms, but a page shows 120 points. So past
-figures are also stored in stretches of ten minutes. Stretches are also exact, because histograms
-are added, not averaged. Stretches are merged in time order: figures before the end of the last
+figures are also stored in stretches of ten minutes. Stretches are exact as well, because histograms
+are added, not averaged. Stretches are created in time order: figures before the end of the last
 stretch are in stretches, and later figures are only in windows. Writing an earlier window deletes
 the stretches that it invalidates (:meth:`streams.store.Store.write`).
 """
@@ -70,8 +70,8 @@ def read_latencies(
     """Return the latencies of the windows that begin in a period; long periods use stretches.
 
     ``between`` are two instants, [start, end) in epoch milliseconds, or None for all windows;
-    ``which`` is a condition on columns of the table. At most ``most`` rows are read from each of up
-    to three parts of the period, those with the most messages.
+    ``which`` is a condition on columns of the table. Only the ``most`` rows with the most messages
+    are read from each of up to three parts of the period.
     """
     if between is None:
         return _beginning_in(store, LatencyWindow, (0, FOREVER), which, most)

@@ -165,8 +165,8 @@ class Store:
     ) -> None:
         """Merge the windows that begin in [start, end), while no writer can change them.
 
-        At most MOST_WINDOWS windows are merged, those with the most messages, because a frame may
-        state any path.
+        Only the MOST_WINDOWS windows with the most messages are merged, because a frame may state
+        any path.
         """
         columns = LATENCY.c
         asked = (

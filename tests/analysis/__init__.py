@@ -1,1 +1,1 @@
-"""Answers about where a message will go."""
+"""Tests of the analyses that predict where messages go."""

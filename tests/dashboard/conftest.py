@@ -1,4 +1,4 @@
-"""A real browser, and a dashboard over a small store."""
+"""Fixtures: a real browser, and a dashboard on a small store."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Broken files: what a fuzzer tries, and what it once found."""
+"""Fuzzing with broken files, and regression tests for what the fuzzer has found."""

@@ -1,4 +1,4 @@
-"""What tests of ``hopline up`` share."""
+"""Fixtures for the tests of ``hopline up``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One Spark session for all of these tests."""
+"""One Spark session for all tests of the monitor."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A scenario in the simulator and on the Kafka workers: the same messages in the same order.
+"""A scenario gives the same messages in the same order in the simulator and on Kafka workers.
 
-``moments`` runs a scenario in the simulator and says what there is to be seen before the next step;
-``play`` performs its steps on a real broker and waits for just that. The only thing that the two
-runs share beside the code of ``node`` is the scenario, so whatever the workers do with positions,
-transactions, topics and threads is held against a run that has none of it.
+``moments`` runs a scenario in the simulator and returns the expected state before each next step;
+``play`` performs the steps on a real broker and waits for exactly this state. The two runs share
+only the scenario and the code of ``node``. So the workers' use of positions, transactions, topics
+and threads is compared with a run that has none of them.
 """

@@ -1,1 +1,1 @@
-"""The routing decision, held against the documentation and against an independent transcription."""
+"""The routing decision, compared with the documentation and with an independent transcription."""

@@ -1,4 +1,4 @@
-"""What the tests of security share: a broker that lets nobody do anything, a system on it."""
+"""Fixtures for the security tests: a broker that denies access by default, and a system on it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a topology reads, keeps and reports."""
+"""Tests of how topologies are read, stored and reported."""

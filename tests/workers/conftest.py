@@ -1,4 +1,4 @@
-"""What tests of single workers share."""
+"""Fixtures for the tests of single workers."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _ERRORS = "hopline-cp1252"
 
 
 def pieces(path: Path) -> Iterator[str]:
-    """Yield a file's text; its BOM, zero bytes or XML declaration show the encoding, else UTF-8.
+    """Yield a file's text; BOM, zero bytes or XML declaration determine the encoding, else UTF-8.
 
     Invalid UTF-8 is read as Windows-1252, byte by byte; undecodable bytes in other encodings become
     U+FFFD. Raises InputError for an unreadable file.

@@ -91,7 +91,7 @@ def _others(pair: MirroredPair, target: Instance) -> list[str]:
 
 @contextmanager
 def _presence(cluster: Cluster) -> Iterator[Consumer]:
-    """Yield a consumer that reads the heartbeats that are written from now on."""
+    """Yield a consumer that reads heartbeats written from now on."""
     topic = cluster.topics.presence
     consumer = cluster.consumer(f"{cluster.topics.prefix}reader")
     try:

@@ -227,8 +227,8 @@ class Rekey:
         """Give each partition the route requests and sources of all partitions.
 
         A request belongs to the partition of its conversation; its numbers are never reused. For a
-        source, the highest position of any partition is used, because all its statements up to
-        there were applied.
+        source, the highest position of any partition is used, because all its statements up to that
+        position were applied.
         """
         topic, count = self.cluster.topics.dialog(self.home), self.state.count
         for number in range(count):

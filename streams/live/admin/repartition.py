@@ -180,7 +180,7 @@ def _passed(cluster: Cluster, home: str) -> dict[tuple[str, int], int]:
     """Return the next offsets to read, even if Kafka has deleted the group's committed offsets.
 
     Kafka deletes them when the group has been stopped for a week. The missing offsets are then read
-    from the state, as by a worker that restores its state.
+    from the state, as when a worker restores its state.
     """
     inputs, dialog = Inputs.of(cluster.topics, home), cluster.topics.dialog(home)
     passed = dict(read_positions(cluster, _group(cluster, home), list(inputs)))

@@ -95,7 +95,7 @@ def find_unreadable(
 
 
 def _unreadable(record: Message) -> str | None:
-    """Return why a statement cannot be decoded; ``None`` if it can, or is invalid anyway."""
+    """Return why a statement cannot be decoded; ``None`` if it can, or is always invalid."""
     try:
         headers = headers_of(record)
         if not is_moved(headers):

@@ -70,7 +70,7 @@ def open_directory(named: str) -> Directory:
 
     directory = SqlDirectory.open(named)
     offers = directory.all()
-    directory.find("")  # fails if the names have a type that is not compared with text
+    directory.find("")  # fails if the type of the names cannot be compared with text
     if not offers:
         log.warning("The directory in %s is empty.", directory.address)
     for offer in offers:

@@ -61,7 +61,8 @@ class Notices:
     def answer(self, broker: str, body: bytes) -> ErrorReply | None:
         """Create the route that the database with this broker id requests, or return an error.
 
-        The error may quote any client's broker id; characters that cannot be sent are replaced.
+        The error may quote any broker id that a client has sent; characters that cannot be sent
+        back are replaced.
         """
         refusal = self._answer(broker, body)
         return None if refusal is None else (refusal[0], error_text(refusal[1]))

@@ -17,7 +17,7 @@ BUDGET = 512 << 20
 _PART, _VISIT = 1_000, 200
 """Estimated bytes per part, and per visit on its path, including Python's own objects."""
 _FILES = 64
-"""Number of files into which excess records are split by dialog; memory contains one at a time."""
+"""Number of files into which excess records are split by dialog; one file is loaded at a time."""
 
 _Grouped = defaultdict[bytes, list[Part]]
 

@@ -116,7 +116,8 @@ class Copies:
     def _note_waiting(self, number: int, frame: Frame) -> None:
         """Index a record, unless the index already has an equal one.
 
-        ``out`` of a mirrored pair has no instance, so it is found without one.
+        The topic ``out`` of a mirrored pair belongs to no instance, so its records are indexed
+        without an instance.
         """
         is_out = frame.kind == "out"
         origin = None if is_out else frame.home

@@ -100,7 +100,7 @@ class _Search:
         self._clock, self._deadline = clock, clock() + bounds.seconds
         self._sieve = Sieve(conversation, cluster.topics)
         self._found = Reading()
-        self._states: dict[object, tuple[int, int]] = {}  # index and weight of each endpoint's
+        self._states: dict[object, tuple[int, int]] = {}  # index, weight of the last state
         self._full = False
 
     def run(self) -> Reading:
@@ -248,7 +248,7 @@ class _Search:
 
 
 def weight_of(message: Message, record: Record) -> int:
-    """Return the bytes that a record counts: those of the message, without the rest of a body."""
+    """Return the bytes to count for a record: the message, without the omitted part of its body."""
     size = size_of(message)
     if isinstance(record, Kept):
         return _DECODED * size

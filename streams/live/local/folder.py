@@ -123,11 +123,11 @@ class UpFolder:
             return ()
 
     def record_system(self, system: System) -> None:
-        """Write the system that was started, atomically."""
+        """Write the description of the started system, atomically."""
         _write(self.system_file, asdict(system))
 
     def record_workers(self, workers: tuple[WorkerProcess, ...]) -> None:
-        """Write the workers that the supervisor runs, atomically."""
+        """Write the list of workers that the supervisor runs, atomically."""
         _write(self.workers_file, {"workers": [asdict(w) for w in workers]})
 
     def forget(self) -> None:

@@ -49,7 +49,7 @@ def is_select(text: str) -> bool:
 def answer(asked: Asked, text: str, time: Show) -> Iterator[SelectResult]:
     """Load the tables of a SELECT and run it; ``time`` formats epoch milliseconds.
 
-    The block, too, raises UsageError for statements that SQLite rejects, for example because of
+    The block also raises UsageError for statements that SQLite rejects, for example because of
     unknown columns or tables, and for rows that exceed the limit.
     """
     with closing(_database()) as database, _explained():
