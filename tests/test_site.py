@@ -1,4 +1,4 @@
-"""The documentation site: strict, complete, and its links are those of the repository's files."""
+"""The documentation site builds strictly, is complete, and its links lead to the right pages."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def hopline_app(
 ) -> HoplineApp:
     """Return a Faust application whose services are in a database; ``options`` are Faust's.
 
-    ``name`` is the consumer group, and part of the commands' causes: an application with another
+    ``name`` is the consumer group and part of the commands' causes. So an application with another
     name reads the queues from the beginning and issues all commands again. ``member`` is this
     process's stable name in the group, with which a killed process resumes at once. ``bootstrap``
     and ``prefix`` default to HOPLINE_BOOTSTRAP and HOPLINE_PREFIX. ``properties`` are librdkafka's:

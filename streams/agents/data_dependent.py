@@ -3,7 +3,7 @@ selects its service.
 
 :mod:`streams.services` decides; this module keeps the rows and issues the statements.
 ``resolved_conversations`` is a Faust table. The table is changed after the statements to which it
-refers, because it must not contain a dialog that has not begun, or lose a dialog that has not
+refers. Otherwise, it could contain a dialog that has not begun, or lose a dialog that has not
 ended. Writes to the table are not fenced: a process that was suspended and lost its partition may
 store rows of finished dialogs, which are never deleted.
 """

@@ -5,8 +5,8 @@ error, no statement is issued. The ids of statements are derived from the messag
 of the application. So a handler that runs again after a crash repeats the same statements, and the
 endpoint worker skips those that it has applied.
 
-A statement that no endpoint worker could read fails when the handler issues it, not when it is
-sent: its fields may come from the message, and only the handler's failure is a rollback.
+A statement that endpoint workers could not read fails when the handler issues it, not when it is
+sent. Its fields may come from the message, and only a failure of the handler is a rollback.
 """
 
 from __future__ import annotations

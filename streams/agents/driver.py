@@ -2,8 +2,8 @@
 
 It differs in eight points. The driver reads committed records only: Faust 0.15.3 also reads aborted
 transactions unless it commits in transactions itself, which fails on a rebalance. Commands use an
-idempotent producer. A message of a queue counts as done when its agent reports it: Faust also
-counts messages that it skips in a rebalance or whose agent was cancelled, and would commit past
+idempotent producer. A message of a queue counts as done when its agent reports it. Faust would also
+count messages that it skips in a rebalance or whose agent was cancelled, and would commit past
 them. A message is committed after the table rows that it changed: Faust waits 0.1 s for the rows,
 and only warns if Kafka rejects a row. A :class:`~streams.agents.note.Note` is committed with a
 queue's offset. If Kafka has lost an offset, messages are not read again
@@ -48,8 +48,8 @@ Noted = Mapping[tuple[str, int], tuple[int, str]]
 class Consumer(WokenConsumer):
     """Commit messages of ``queues`` only after :meth:`finish`, and other messages as Faust does.
 
-    ``topics`` contains the ids of the queues' topics when first seen, and ``changed`` the topics
-    whose id differed at the last assignment, because deleting a topic triggers a rebalance.
+    ``topics`` contains the ids of the queues' topics when first seen. ``changed`` contains the
+    topics whose id differed at the last assignment; deleting a topic triggers a rebalance.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -148,7 +148,7 @@ class Consumer(WokenConsumer):
         return True
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Read the committed offsets of queues, and read no messages before :meth:`perform_seek`.
+        """Read committed offsets of queues; do not read messages before :meth:`perform_seek`.
 
         Faust resumes partitions shortly before it seeks to the committed offsets.
         """

@@ -1,8 +1,8 @@
 """The configuration service on Kafka (reference 2.5): it creates routes that databases request.
 
-The caller provides the answers; this module handles the dialogs. An unavailable directory or Kafka
-is not a failure of the message (the fifth failure would disable the queue): the service waits, and
-so do the dialogs that need the route.
+The caller provides the answers; this module handles the dialogs. If the directory or Kafka is
+unavailable, this does not count as a failure of the message, because the fifth failure would
+disable the queue. The service waits, and so do the dialogs that need the route.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ produced twice, even if a process is killed after any of these steps::
     3. commit                      the batch is stored, and the position is after it
 
 Kafka deletes offsets of a group without members after a week. So a job also has a record in
-``reading.<instance>``, written before its first batch and after its first offset: a job with that
-record but without an offset is rejected.
+``reading.<instance>``, which is written before its first batch and after its first offset. A job
+with that record but without an offset is rejected.
 
 The transactional id belongs to the job. A process that resumes a job aborts the open transaction of
 its predecessor and fences it.

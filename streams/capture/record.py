@@ -1,7 +1,7 @@
 """The records of a capture, exactly as in Kafka, and the metadata of its file.
 
-A captured record contains everything that a Kafka record has, in order: headers are a sequence of
-pairs (keys may repeat, values may be null), and null differs from empty.
+A captured record contains everything that a Kafka record has, in the same order. Headers are a
+sequence of pairs (keys may repeat, values may be null), and null differs from empty.
 """
 
 from __future__ import annotations

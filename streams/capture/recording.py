@@ -1,9 +1,9 @@
 """The parts of a cluster to record: topics, start and end offsets.
 
-End offsets are read in an order that ensures that no recorded effect lacks its cause: first the
-ends of the endpoints' state, then of queues and other effects of commands, then of commands, and
-last of events. So a capture of a running system contains every record that `verify` needs to judge
-messages that the endpoints' state shows as settled (``streams.report.snapshot``).
+The order in which end offsets are read ensures that no recorded effect lacks its cause: first the
+endpoints' state, then queues and other effects of commands, then commands, and last events. So a
+capture of a running system contains every record that `verify` needs to judge messages that the
+endpoints' state shows as settled (``streams.report.snapshot``).
 """
 
 from __future__ import annotations

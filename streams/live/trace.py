@@ -3,8 +3,8 @@
 A probe is an acknowledgement of a nonexistent dialog. Forwarders route a probe by the same rules
 and the same plan as a message. The probe ends in the topic ``ack`` of the delivering instance,
 where the endpoint worker finds no dialog. (The worker replies to a returning probe that the dialog
-is closed, but this reply reaches no endpoint.) The probe's ``sb-hop`` contains the path and the
-times.
+is closed, but this reply does not reach any endpoint.) The probe's ``sb-hop`` contains the path and
+the times.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
     """Return the messages that are in the same queue more than once (REPEATS).
 
     Any such message violates exactly-once, and the alarm is raised in the batch of the second copy.
-    All copies of a message have the same enqueued time, which is therefore part of the key and the
-    event time. So a pair of copies is never split between windows, and the state drops a message
+    All copies of a message have the same enqueued time, which is therefore part of the key and also
+    the event time. So a pair of copies is never split between windows. The state drops a message
     when later messages were enqueued more than ``within`` ms after it. Unsequenced messages have no
     exactly-once guarantee.
     """

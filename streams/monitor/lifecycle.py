@@ -78,7 +78,7 @@ def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -
 
     ``queues`` is the name prefix of queue topics. An attempt above 0 is a retry, or the first copy
     of a message that was sent while its dialog was retried. Its time is the time at which the
-    message was accepted. Such a sighting extends no session, unless the message was accepted more
+    message was accepted. Such a sighting extends a session only if the message was accepted more
     than a horizon ago. Undelivered system messages do not count as missing, because an endpoint
     that has ended accepts an EndDialog without delivering it.
     """

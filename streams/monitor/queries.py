@@ -125,8 +125,8 @@ class Records:
     def queued(self) -> DataFrame:
         """Return the envelopes of records in queues, for one query.
 
-        Queries do not share a frame: Spark evaluates the options of ``from_avro`` again in each
-        batch, with a buffer that belongs to the expression, so two simultaneous batches would fail
+        Queries do not share a frame. Spark evaluates the options of ``from_avro`` again in each
+        batch, with a buffer that belongs to the expression. So two simultaneous batches would fail
         with DUPLICATED_MAP_KEY.
         """
         return self.envelopes(self.raw("queue"))

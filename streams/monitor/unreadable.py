@@ -32,8 +32,8 @@ _AT_ONCE = 500
 """Records per poll while all are readable; after an error, up to this many are read one by one."""
 _ERRORS = "org.apache.kafka.common.errors."
 """The package of errors that a broker reports. If the client cannot read a record, it raises its
-general KafkaException, an error of Java's library, or an OutOfMemoryError, because it reserves
-memory for the length that the record states."""
+general KafkaException or an error of Java's library. It may also raise an OutOfMemoryError, because
+it reserves memory for the length that the record states."""
 _BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 
 Sources = list[dict[str, dict[str, int]]]

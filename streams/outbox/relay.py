@@ -124,8 +124,8 @@ class Relay:
     def turn(self) -> int:
         """Relay one batch; return the number of statements.
 
-        Raises AbortedError if Kafka accepts no statement, UnavailableError if the database is
-        unavailable, FencedError and SupersededError if another relay has taken over.
+        Raises AbortedError if Kafka does not accept the statements, UnavailableError if the
+        database is unavailable, FencedError and SupersededError if another relay has taken over.
         """
         batch = self._next()
         if batch is None:

@@ -32,7 +32,7 @@ BATCH_BYTES = 8_000_000
 LARGEST = 1_000_000 + 36
 """The maximum size of a statement in bytes, with body and key.
 
-Larger rows are left out, because Kafka accepts no larger record.
+Larger rows are left out, because Kafka does not accept larger records.
 """
 LONGEST_NAME = 4_096
 """Maximum number of characters of an instance's name; longer names do not exist."""

@@ -202,9 +202,9 @@ class Report:
     def copies_by_cause(self) -> dict[Cause, int]:
         """Return the number of duplicates by cause; every cause is a key.
 
-        Each message's copies were compared, so the counts are exact, but available only when the
-        message's session is over. :meth:`duplicates_by_cause` is immediate, but based only on
-        attempt numbers.
+        Each message's copies are compared, so the counts are exact, but they are available only
+        when the message's session is over. :meth:`duplicates_by_cause` is immediate, but based only
+        on attempt numbers.
         """
         columns = KINDS[CopiedMessage].table.c
         sums = [

@@ -53,7 +53,7 @@ class Store:
         """Open the database at an SQLAlchemy URL and check its tables.
 
         Raises UsageError if a PostgreSQL database is not UTF-8, because a single name could then
-        stop the monitor; with ``create`` false, also if the SQLite file is missing.
+        stop the monitor. If ``create`` is false, a missing SQLite file is also a UsageError.
         """
         store = cls(engine_for(url, create=create))
         try:

@@ -1,7 +1,7 @@
 """All tables of the store, in one place.
 
-A row's key is a digest of the columns that identify it, because names and paths are sent over the
-network and may be too long for a database index.
+A row's key is a digest of the columns that identify it, because names and paths in received records
+may be too long for a database index.
 """
 
 from __future__ import annotations

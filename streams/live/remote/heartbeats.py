@@ -50,8 +50,8 @@ def read_heartbeats(
 ) -> list[LastHeartbeat]:
     """Return the last heartbeat of each process under each name.
 
-    Any client with write access to ``presence`` may invent names and processes, so at most the
-    newest MOST_NAMES heartbeats are returned, besides the last heartbeat of each of ``instances``.
+    Any client with write access to ``presence`` may invent names and processes, so only the newest
+    MOST_NAMES heartbeats are returned, in addition to the last heartbeat of each of ``instances``.
     Kafka's time is taken from a heartbeat that arrives during the call. If none arrives in three
     periods, no worker is alive, and ``kafka_now`` (epoch seconds) is used.
     """
