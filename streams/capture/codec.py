@@ -1,7 +1,7 @@
 """The compression of a container's blocks, with Avro's names.
 
 Every Avro reader supports deflate. Recording uses Zstandard, which takes a tenth of the CPU time
-and produces smaller files; Spark can read it, and so can fastavro.
+and produces smaller files; Spark and fastavro can read it.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from streams.prose import clipped
 from streams.xml_reader import read_xml
 
 ALL = "*"
-"""Stands for every message type."""
+"""The wildcard for all message types."""
 _TYPED = re.compile(r"(?P<type>.+?)=(?P<rule>[$/~].*)", re.DOTALL)
 _STEP = re.compile(r"(\.\.|\.)([^.\[\]]+)|\[(\*|\d+)\]")
 _ATTRIBUTE = re.compile(r"(.*)/@(\{[^}]*\})?([\w.-]+)")

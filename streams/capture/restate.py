@@ -1,4 +1,4 @@
-"""A captured command as a replay issues it: now, by a job, with a new or the old dialog id."""
+"""Turn a captured command into a new command of a job, with a new dialog id or the old one."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ deliver them; ``answers`` waits for their results, and ``conversation`` is the h
 
 RECEIVE: ``receiver`` returns the messages that ``ahead`` has read, with one ``partition_ahead`` for
 each partition. ``queues`` reads the queue's settings, ``begin`` and ``readings`` find where a group
-starts, ``read_errors`` words errors, and ``inbox`` recognizes messages that are delivered again.
+starts, ``read_errors`` translates errors, and ``inbox`` recognizes messages that are delivered
+again.
 """
 
 from streams.client.begin import Begin, PositionLostError

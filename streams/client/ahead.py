@@ -191,7 +191,7 @@ class ReadAhead:
     # --- records ---------------------------------------------------------------------------------
 
     def _pace(self) -> None:
-        """Pause partitions that have enough messages for a good choice."""
+        """Pause partitions in which enough messages are buffered to choose from."""
         most = most_bytes(len(self.partitions))
         for number, partition in self.partitions.items():
             full = partition.is_full(most)

@@ -1,8 +1,8 @@
 """Results of a client's statements, shared by its threads.
 
-A consumer must be polled by one thread at a time. A waiting thread polls for all threads if no
-other thread does so. The polling thread distributes the results, and lets another thread poll when
-its own result has arrived.
+Only one thread at a time may poll a consumer. A waiting thread polls for all threads if no other
+thread does so. The polling thread distributes the results, and lets another thread poll when its
+own result has arrived.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ class Liveness:
     """The last heartbeat of each instance; times are Kafka's, in epoch milliseconds.
 
     The heartbeats advance Kafka's clock; between heartbeats the reader's own clock is used. Any
-    client with write access to ``presence`` may invent names: besides names for which ``keeps``
-    returns true, at most MOST_NAMES are remembered.
+    client with write access to ``presence`` may invent names. So at most MOST_NAMES names are
+    remembered, in addition to those for which ``keeps`` returns true.
     """
 
     keeps: Keeps

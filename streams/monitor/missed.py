@@ -33,7 +33,7 @@ def missed(checkpoint: Path, cluster: Cluster) -> Offsets:
 def _positions(query: Path) -> Iterator[tuple[str, int, int]]:
     """Yield topic, partition and next offset of each source of a query's last completed batch.
 
-    Spark writes a file for each batch, with a line of JSON for each source after two other lines.
+    Spark writes a file for each batch: two other lines, then a line of JSON for each source.
     Without a completed batch there are no positions.
     """
     batches = [int(file.name) for file in (query / "commits").glob("*") if file.name.isdigit()]

@@ -2,10 +2,10 @@
 
 Two parties use these tables: an application inserts statements in its own transactions, and a relay
 removes them in batches. The table of relays contains the batch in flight, so that the next relay
-knows which batch to look for in Kafka. Rows are relayed in the order of their positions. This order
-keeps the order of rows of one transaction, and of successive transactions. If two transactions are
-concurrent, the transaction with the higher positions may be relayed first; neither can depend on
-the other.
+knows which batch to look for in Kafka. Rows are relayed in the order of their positions. It
+preserves the order of rows within one transaction, and of successive transactions. If two
+transactions are concurrent, the transaction with the higher positions may be relayed first; neither
+can depend on the other.
 """
 
 from __future__ import annotations

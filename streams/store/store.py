@@ -53,7 +53,8 @@ class Store:
         """Open the database at an SQLAlchemy URL and check its tables.
 
         Raises UsageError if a PostgreSQL database is not UTF-8, because a single name could then
-        stop the monitor. If ``create`` is false, a missing SQLite file is also a UsageError.
+        stop the monitor. If ``create`` is false, UsageError is also raised for a missing SQLite
+        file.
         """
         store = cls(engine_for(url, create=create))
         try:

@@ -55,7 +55,7 @@ class Source:
 
 @dataclass(slots=True)
 class Reader:
-    """Read sources one after another; ``names`` contains the names for ids.
+    """Read sources one after another; ``names`` maps ids to names.
 
     ``utc_offset``: minutes by which times without a zone are ahead of UTC.
     """
@@ -183,7 +183,7 @@ class Reader:
 
 
 def in_order(sources: Collection[Source], reader: Reader) -> list[Source]:
-    """Return the sources, beginning with sources that contain names for other sources."""
+    """Return the sources, beginning with sources that contain names of ids in other sources."""
     return sorted(sources, key=lambda source: reader.kind(source) not in _LATE)
 
 

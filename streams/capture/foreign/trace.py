@@ -167,7 +167,7 @@ def _more(kind: EventKind, cells: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _detail(kind: EventKind, cells: Mapping[str, Any]) -> str:
-    """Return the values without a field of their own as text."""
+    """Return, as text, the values that have no field of their own."""
     parts = [] if kind is EventKind.CONVERSATION else [text_of(cells.get("textdata"))]
     acknowledged = whole(cells.get("bigintdata2"))
     if acknowledged is not None:

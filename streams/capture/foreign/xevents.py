@@ -147,7 +147,7 @@ def _seen(
 
 
 def _detail(fields: Mapping[str, Any]) -> str:
-    """Return the values without a field of their own as text."""
+    """Return, as text, the values that have no field of their own."""
     parts = [text_of(fields.get(name)) for name in _DETAILS]
     parts += [text_of(fields.get(name + _TEXT)) for name in _REASONS]
     parts += [text_of(v) for v in map(fields.get, _REASONS) if v is not None and whole(v) is None]

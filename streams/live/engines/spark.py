@@ -1,4 +1,4 @@
-"""Verify with Spark, for more records than one process can read in seconds. Needs pyspark, Java."""
+"""Verify with Spark, for more records than one process can read in seconds (pyspark, Java)."""
 
 from __future__ import annotations
 

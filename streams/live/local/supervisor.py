@@ -1,7 +1,7 @@
 """The supervisor: run a process for each job, and restart it when it ends.
 
 A worker that fails ends its process on purpose, without loss of data, and is restarted like a
-killed worker. SIGTERM drains and stops all processes, and then the supervisor.
+killed worker. On SIGTERM, the supervisor drains and stops all processes, and then ends.
 """
 
 from __future__ import annotations

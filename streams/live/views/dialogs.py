@@ -1,4 +1,4 @@
-"""The views of dialogs, from the endpoint workers' committed state; workers need not run."""
+"""The views of dialogs, from the endpoint workers' committed state; workers need not be running."""
 
 from __future__ import annotations
 
