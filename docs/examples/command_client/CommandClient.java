@@ -7,7 +7,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.*;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.*;
-/** Begin a dialog, send, end, and end once too often: CommandClient BOOTSTRAP PREFIX. */
+/** Begin a dialog, send, end, and end again, which is refused: CommandClient BOOTSTRAP PREFIX. */
 public class CommandClient extends ByteArrayOutputStream {
   static final byte[] COMMAND = HexFormat.of().parseHex("c30189bd0f4991c8c895");
   void number(long n) { // Avro's int, long, enum and union branch: zigzag, seven bits at a time
