@@ -1,12 +1,12 @@
 """Answer questions about a topology: where messages go, and why, before any message is sent.
 
-:func:`ask` opens a topology for all questions; see ``docs/python.md``. The object that it returns
-uses these functions: :func:`explain_decision` answers for one instance, :func:`find_paths` for the
-whole path in both directions, :func:`survey_flows` for a whole estate;
-:mod:`streams.analysis.check` finds errors, :mod:`streams.analysis.diff` the effects of a change,
-:mod:`streams.analysis.diagnose` the causes of stuck rows. :mod:`streams.routing` makes every
-routing decision; this package follows and shows the decisions: ``paths`` for one message, ``flows``
-for all senders.
+:func:`ask` opens a topology for all questions; see ``docs/python.md``. The returned object uses the
+following functions. :func:`explain_decision` explains the decision of one instance,
+:func:`find_paths` follows the whole path in both directions, and :func:`survey_flows` examines a
+whole estate. :mod:`streams.analysis.check` finds errors, :mod:`streams.analysis.diff` finds the
+effects of a change, and :mod:`streams.analysis.diagnose` finds the causes of stuck rows.
+:mod:`streams.routing` makes every routing decision; this package follows and shows the decisions:
+``paths`` for one message, ``flows`` for all senders.
 """
 
 from streams.analysis.estate import Estate

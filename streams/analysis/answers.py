@@ -1,4 +1,4 @@
-"""Decisions as JSON (the contract's keys)."""
+"""Convert decisions to dictionaries for JSON output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streams.routing import Decision, order_databases
 
 
 def database_of(decision: Decision, conversation: uuid.UUID | None) -> str | None:
-    """Return the database to which a message is delivered; U-13 selects one of several."""
+    """Return the database to which a message is delivered; of several, U-13 selects one."""
     ordered = order_databases(decision.candidates, conversation)
     return ordered[0] if ordered else None
 
@@ -18,7 +18,7 @@ def database_of(decision: Decision, conversation: uuid.UUID | None) -> str | Non
 def decision_json(
     instance: str, decision: Decision, conversation: uuid.UUID | None
 ) -> dict[str, Any]:
-    """Return a decision with the contract's keys; databases are ``instance/database``."""
+    """Return a decision with the keys of the JSON output; databases are ``instance/database``."""
     taken = database_of(decision, conversation)
     return {
         "verdict": decision.verdict.value,
@@ -33,7 +33,7 @@ def decision_json(
 
 
 def decided(step: Step) -> str:
-    """Return the name of a step's route, or of all its routes if the address matches none."""
+    """Return the name of a step's route, or all route names if it is unclear which one was used."""
     routes, addresses = step.decision.routes, step.decision.addresses
     if step.address in addresses and len(routes) == len(addresses):
         return routes[addresses.index(step.address)]

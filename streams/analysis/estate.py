@@ -17,8 +17,7 @@ from streams.topology.compile import LOOPBACK
 
 T = TypeVar("T")
 SOON = 7 * 24 * 60 * 60.0
-"""Seconds before an expiry (of a lifetime, a certificate) at which a finding reports it: one
-week.
+"""One week in seconds: a finding reports a lifetime or certificate that expires within this time.
 """
 
 

@@ -1,4 +1,4 @@
-"""The names and ids of an estate, to detect misspelt and outdated names and ids."""
+"""Collect the names and ids of an estate, to detect misspelt and outdated ones."""
 
 from __future__ import annotations
 

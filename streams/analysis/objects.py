@@ -64,7 +64,7 @@ def finding(
 
 
 def day(moment: float) -> str:
-    """Return an instant (epoch seconds) to the minute, in UTC; a phrase if it is out of range."""
+    """Return a time (epoch seconds) as text in UTC, to the minute; a phrase if out of range."""
     try:
         return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Decide where a message goes, and why. Only this package chooses routes.
+"""Decide where a message goes, and explain the decision. Only this package chooses routes.
 
 The functions are pure: they take and return values, and use only the standard library. Start with
 :mod:`streams.routing.rules`.

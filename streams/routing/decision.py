@@ -29,10 +29,11 @@ class Verdict(Enum):
 class Decision:
     """One decision.
 
-    ``step`` is the matching step that ended the search (``M1`` to ``M7``) or ``REPLY``; ``routes``
-    are the names of the chosen tier's routes, ``broker`` is the broker id on the wire (U-07),
-    ``addresses`` are the next hops, and ``candidates`` the databases that can accept the message.
-    If ``looped_back`` is set, the message was decided as if it had arrived from outside (R9).
+    ``step`` is the matching step that ended the search (``M1`` to ``M7``), or ``REPLY``. ``routes``
+    are the names of the chosen tier's routes, and ``broker`` is the broker id on the wire (U-07).
+    ``addresses`` are the next hops, and ``candidates`` are the databases that can accept the
+    message. If ``looped_back`` is set, the message was decided as if it had arrived from outside
+    (R9).
     """
 
     verdict: Verdict
@@ -49,9 +50,9 @@ class Decision:
 class Plan:
     """All decisions for one query and any conversation id, as a forwarder caches them.
 
-    If several broker ids are equal (M3), ``alternatives`` lists them, and ``decisions`` has one
-    decision for each in the same order (a nested plan if the message loops back). The plan must be
-    made again at ``valid_until`` (epoch seconds), when one of its routes expires.
+    If several broker ids match equally (M3), ``alternatives`` lists them, and ``decisions`` has one
+    decision for each in the same order (a nested plan if the message loops back). The plan becomes
+    invalid at ``valid_until`` (epoch seconds), when one of its routes expires.
     """
 
     decisions: tuple[Decision | Plan, ...]

@@ -33,9 +33,9 @@ def plan(
 ) -> Plan:
     """Decide where a message goes, for every conversation id (R1 to R10).
 
-    ``now`` is in seconds since the epoch; expired routes are ignored (R3.1). Never raises an
-    exception for any combination of routes and names: a message without a destination gets a
-    verdict with an error number.
+    ``now`` is in seconds since the epoch; expired routes are ignored (R3.1). No combination of
+    routes and names raises an exception: a message without a destination gets a verdict with an
+    error number.
     """
     context = _context(instance, query, now, strict_local_tier)
     matched = _match(context, rules)

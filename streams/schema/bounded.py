@@ -20,7 +20,7 @@ _MOST_EMPTY = 100
 
 
 class _Cost(NamedTuple):
-    """The cost of one value of a type: its depth, and the number of values in it without bytes."""
+    """The cost of one value of a type: its depth, and its number of values that take no bytes."""
 
     empty: int
     takes_bytes: bool
@@ -32,9 +32,9 @@ class _UnboundedError(Exception):
 
 
 def is_bounded(schema: Any) -> bool:
-    """Return whether decoding takes time and stack in proportion to the bytes.
+    """Return whether decoding takes time and stack at most in proportion to the bytes.
 
-    ``schema`` is any JSON; an invalid schema is not bounded. Two types of one name, in any
+    ``schema`` is any JSON; an invalid schema is not bounded. Two types with the same name, in any
     namespaces, are rejected, because references would be ambiguous.
     """
     named: dict[str, Any] = {}

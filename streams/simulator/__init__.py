@@ -11,17 +11,18 @@ A run is ``(Topology, Scenario, seed)``. ``Scenario`` and its parts (``Step``, `
 generators create them directly, ``read_scenario`` reads a file, and ``scenario_text`` writes one.
 Times are whole microseconds from 0.
 
-``Simulation.run`` returns a ``Result``: events, queues, endpoints and transmission queues as rows,
-the account of messages (``summary``), and ``violation``: the first of the seven invariants
-(:mod:`streams.simulator.invariants`) that did not hold, if any. A violation ends the run. Every
-copy between two instances is in ``Simulation.network.passages``, with the times of sending and
-arrival. A run never raises an exception; an invalid scenario raises InputError or UsageError.
+``Simulation.run`` returns a ``Result``. It contains events, queues, endpoints and transmission
+queues as rows, and the account of messages (``summary``). Its ``violation`` is the first of the
+seven invariants (:mod:`streams.simulator.invariants`) that did not hold, if any. A violation ends
+the run. Every copy between two instances is in ``Simulation.network.passages``, with the times of
+sending and arrival. A run never raises an exception; an invalid scenario raises InputError or
+UsageError.
 
-The modules in the order of a message's path: ``statements`` turns steps into commands, and
-``applications`` creates commands for received messages; ``endpoint`` and ``forwarder`` are the two
-processes of an ``instance``, with their turns, commits, aborts and crashes; ``storage`` survives
-crashes; ``network`` and ``heartbeats`` connect the instances; ``facts`` records the observations,
-and ``invariants`` checks them.
+The modules in the order of a message's path are as follows. ``statements`` turns steps into
+commands, and ``applications`` creates commands for received messages. ``endpoint`` and
+``forwarder`` are the two processes of an ``instance``, with their turns, commits, aborts and
+crashes. ``storage`` contains the data that survives crashes. ``network`` and ``heartbeats`` connect
+the instances. ``facts`` records the observations, and ``invariants`` checks them.
 """
 
 from streams.simulator.clock import MILLISECOND, SECOND, START, Chance

@@ -1,7 +1,7 @@
 """Simulated applications, which react to messages in a queue.
 
 An application's reading position and its commands become durable together, so a turn is atomic. A
-turn is never killed halfway, so crashes of applications need not be simulated.
+turn always runs to its end, so crashes of applications need not be simulated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ THINK = 5 * MILLISECOND
 
 
 def confirmed(message: QueueMessage) -> bool:
-    """Return whether a message proves that the initiator is locked to its receiver.
+    """Return whether a message proves that its sender, the initiator, is locked to the receiver.
 
     Messages that were sent after the lock prove it. Messages that were sent before the first
     acknowledgement prove nothing, regardless of their number.

@@ -1,8 +1,9 @@
 """Invariant 7: the state of a dialog or a forwarder stays bounded, however long the backlog.
 
-The bounded values are the state record, undelivered fragments, positions per chunk, chunk records
-(only of waiting messages), fragments in flight, copies of one fragment that the forwarder has not
-read yet, and the bytes that the forwarder buffers.
+The bounded values of a dialog are its state record, its undelivered fragments, the positions per
+chunk, the chunk records (only of waiting messages) and the fragments in flight. The bounded values
+of a forwarder are the copies of one fragment that it has not read yet, and the bytes that it
+buffers.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
 
 
 def crowds(at: Store, tx: Transaction) -> Iterator[str]:
-    """Yield a transaction's retries of fragments if ``out`` already has too many copies of them."""
+    """Yield fragments that a transaction retries although ``out`` has too many copies of them."""
     for frame in tx.frames:
         if frame.header is None or not frame.header.sequenced or frame.journey.attempt == 0:
             continue

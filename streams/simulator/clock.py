@@ -1,4 +1,4 @@
-"""Virtual time: events in order of time, and at the same time in order of their tickets.
+"""Virtual time: events are ordered by time, and events with the same time by ticket.
 
 Time is whole microseconds from 0. Neither this module nor its callers read a real clock.
 """
@@ -30,7 +30,7 @@ class Clock:
         self._ticket = 0
 
     def at(self, instant: int, action: Callable[..., None], *args: Any) -> None:
-        """Call ``action(*args)`` at a time; a time in the past means now."""
+        """Call ``action(*args)`` at a given time; a time in the past means now."""
         self._ticket += 1
         heapq.heappush(self._events, (max(instant, self.now), self._ticket, action, args))
 
@@ -75,8 +75,8 @@ class Alarm:
 class Chance(chance.Chance):
     """Seeded random numbers for one consumer, named ``stream``.
 
-    An additional draw by one consumer changes nothing for other consumers, so that a shortened
-    scenario stays similar.
+    An additional draw by one consumer changes nothing for other consumers. So a shortened scenario
+    behaves similarly.
     """
 
     def __init__(self, seed: int, stream: str) -> None:

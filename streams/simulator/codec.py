@@ -1,4 +1,4 @@
-"""Serialize values: real copies, as cheap as the standard library allows.
+"""Serialize values to real copies, as cheaply as the standard library allows.
 
 A :class:`Shape` writes the fields of a dataclass or a named tuple as a tuple, with ``marshal``;
 unsupported types (GUIDs, enums) are converted by the field's type. The bytes are compared and
@@ -27,7 +27,7 @@ _FORMAT = 2
 
 
 class Shape(Generic[T]):
-    """How values of one class are written; omitted fields are passed to :meth:`loads`."""
+    """The encoding of one class's values; the caller passes omitted fields to :meth:`loads`."""
 
     def __init__(self, kind: type[T], leave_out: Collection[str] = ()) -> None:
         hints = get_type_hints(kind)
@@ -113,8 +113,8 @@ COMMAND = Shape(Command, leave_out={"stored_at"})
 NOT_STORED = ("conversation", "chunks", "last_copy", "in_flight", "refused")
 """Fields of a dialog that its state record does not contain.
 
-The key contains the conversation, chunks are separate records, the last copy and the first refused
-message are unknown after a restart, and messages in flight are counted again.
+The key contains the conversation, and chunks are separate records. The last copy and the first
+refused message are unknown after a restart, and messages in flight are counted again.
 """
 DIALOG = Shape(Dialog, leave_out=NOT_STORED)
 

@@ -1,8 +1,8 @@
 """The endpoint worker's process: each turn of its loop is a transaction that commits or aborts.
 
 As in ``workers``, a turn applies the records that were read and the due timers to an overlay. Then
-the whole turn is committed at one instant, or aborted and read again. Crashes during a turn need
-not be simulated, because a turn has no visible effect until the commit.
+the whole turn is committed at one instant, or it is aborted and its input is read again. Crashes
+during a turn need not be simulated, because a turn has no visible effect until the commit.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def start(instance: Instance) -> None:
 
 
 def crash(instance: Instance) -> None:
-    """Crash all these workers."""
+    """Crash the instance's endpoint workers."""
     for store in (instance.own, *instance.pairs.values()):
         if store.endpoint is not None and store.endpoint.at == instance.name:
             store.endpoint.crash()
 
 
 def follow_roles(instance: Instance) -> None:
-    """Start workers for pairs whose principal is the instance, by its catalog; stop the others.
+    """Start workers for pairs whose principal, by its catalog, is the instance; stop the others.
 
     A newer epoch ends the process of an older epoch wherever that process runs, and its uncommitted
     work is lost. A process whose epoch is older than that of the pair cannot start.
@@ -132,7 +132,7 @@ class EndpointProcess:
 
     @property
     def _caught_up(self) -> bool:
-        """Return whether the initial backlog has been applied; before that, timers must wait."""
+        """Return whether the initial backlog has been applied; until then, timers must wait."""
         return all(p >= end for p, end in zip(self._positions, self._backlog, strict=True))
 
     def _turn(self) -> None:
@@ -167,7 +167,7 @@ class EndpointProcess:
         return now if position >= len(inbox) else min(now, inbox[position].stored_at)
 
     def _choose_ends(self) -> list[int]:
-        """Choose the end of this turn's input: all records, or some, as if the rest came later."""
+        """Choose the end of this turn's input: all records, or some, as if others arrived later."""
         chance, most = self.instance.chance, self.instance.around.scenario.batch
         ends = []
         for topic, position in zip(self._topics, self._positions, strict=True):
@@ -249,7 +249,7 @@ class EndpointProcess:
         self.store.trim_point = self.node.trim_point() or self.store.trim_point
 
     def _sleep(self) -> None:
-        """Schedule the next turn: when records can be read or checked, or a timer is due."""
+        """Schedule the next turn for when records can be read or checked, or a timer is due."""
         unread = any(p < len(t) for p, t in zip(self._positions, self._topics, strict=True))
         if unread or (self._caught_up and (self.node.has_probes or self.node.has_turn)):
             self.wake()

@@ -1,7 +1,7 @@
 """The observed facts of a run: accepted messages, queue contents, events.
 
-The invariants are checked against these facts, and the summary is computed from them. No code here
-uses a dialog's own state.
+The invariants are checked against these facts, and the summary is computed from them. The code of
+this module does not use a dialog's own state.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Facts:
     def accept(
         self, instance: str, key: DialogKey, broker: str, sequence: int, command: Command, at: int
     ) -> None:
-        """Record that an endpoint gave a message this number."""
+        """Record that an endpoint assigned this number to a message."""
         conversation = key[1]
         direction = Direction(conversation, command.from_initiator, broker)
         self.senders[direction] = (instance, key)

@@ -3,8 +3,8 @@
 A dialog has finished when its transmission queue is empty. The bound follows from the maximum retry
 interval, and from the fact that every retry tries the next address, in both directions
 (``streams/node/forwarder/turn.py``). Messages that were acknowledged in the meantime were ahead in
-the queue, so the bound is extended by the time that their path takes. The bound is checked once, at
-the end of a run, and only for messages that had this much time without faults.
+the queue, so the bound is extended by the time that they need for their path. The bound is checked
+once, at the end of a run, and only for messages that had this much time without faults.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def calm_at(scenario: Scenario) -> int | None:
 
 
 def bound(topology: Topology, scenario: Scenario, there: str, back: str) -> int:
-    """Return how long a message waits at most, in microseconds, if there are no faults.
+    """Return the longest time that a message can wait without faults, in microseconds.
 
     ``there`` and ``back`` are the services of the message and its acknowledgement.
     """
@@ -77,7 +77,7 @@ def bound(topology: Topology, scenario: Scenario, there: str, back: str) -> int:
 
 
 def tail(topology: Topology, scenario: Scenario, services: Iterable[str]) -> int:
-    """Return the time that a run must continue so that every dialog can be checked.
+    """Return the time for which a run must continue so that every dialog can be checked.
 
     The run may create routes that the topology does not have yet.
     """
@@ -92,7 +92,7 @@ def _bound(scenario: Scenario, attempts: int) -> int:
 
 @cache
 def _attempts(there: int, back: int) -> int:
-    """Return the number of attempts that try every pair of at most these numbers of addresses."""
+    """Return the number of attempts that try every pair of up to these numbers of addresses."""
     pairs = itertools.product(range(1, there + 1), range(1, back + 1))
     return max(max(_tried(m, n), _tried(n, m)) for m, n in pairs)
 
@@ -142,8 +142,8 @@ def _oldest(run: System, dialog: Dialog) -> int:
 def _ahead(run: System, dialog: Dialog, since: int) -> int:
     """Return the microseconds that fragments acknowledged after ``since`` may have needed.
 
-    One window of fragments is in flight at a time; at most, the path of its fragments leads over
-    every instance in both directions.
+    One window of fragments is in flight at a time. The longest possible path of its fragments leads
+    through every instance in both directions.
     """
     limits, direction = run.scenario.limits, _direction(dialog)
     accepted, gone = run.facts.accepted[direction], run.facts.let_go.get(direction, {})
@@ -154,7 +154,7 @@ def _ahead(run: System, dialog: Dialog, since: int) -> int:
 
 
 def _slowest(scenario: Scenario) -> int:
-    """Return the time that a copy takes to and through the next instance, on the slowest link."""
+    """Return the time in which a copy passes the slowest link and the instance after it."""
     links = (scenario.network.link, *scenario.network.links.values())
     # Two processes may handle the copy: the forwarder and, at an end, also the endpoint worker.
     return max(link.latency.most + link.latency.heavy for link in links) + 2 * POLL

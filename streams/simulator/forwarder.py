@@ -202,7 +202,7 @@ class ForwarderProcess:
         store.wake()
 
     def _stall(self, store: Store, entry: Entry) -> None:
-        """At random, let a stalled replica with the same decision also write the copy later."""
+        """At random, let a stalled replica that made the same decision write the copy again."""
         around, chance = self.instance.around, self.instance.chance
         if not around.network.calm and chance.happens(around.scenario.stalls):
             longest = STALL * around.scenario.limits.time_to_live * MILLISECOND
@@ -211,7 +211,7 @@ class ForwarderProcess:
     # --- mirrored pairs --------------------------------------------------------------------------
 
     def _follow_roles(self) -> None:
-        """Forward messages of each pair of which the instance is the principal, by its catalog."""
+        """Forward the messages of each pair whose principal, by its catalog, is the instance."""
         for database, store in self.instance.pairs.items():
             mirror = self.instance.catalog.mirrors[self.instance.name, database]
             if mirror.role is Role.MIRROR:

@@ -40,7 +40,7 @@ class Instance:
     """One SQL Server process of the topology; ``skew`` is its clock error (us).
 
     ``pairs`` are the mirrored databases of which the instance is a partner, in any role. ``ids``
-    makes the ids of route requests; it is not used otherwise, and a crash does not reset it.
+    generates the ids of route requests; it has no other use, and a crash does not reset it.
     """
 
     name: str
@@ -88,11 +88,11 @@ class Instance:
 
     @property
     def appended_at(self) -> int:
-        """Return the timestamp of an append at this time, because the broker's clock is correct."""
+        """Return the timestamp of an append at this time; the broker's clock is correct."""
         return START + self.around.clock.now // MILLISECOND
 
     def set_clock(self, skew: int) -> None:
-        """Set the clock's error; tasks that wait for a certain time check the clock again."""
+        """Set the clock's error; tasks that wait for a given time check the clock again."""
         self.skew = skew
         for store in (self.own, *self.pairs.values()):
             store.wake()
@@ -122,7 +122,7 @@ class Instance:
             self.forwarder.wake()
 
     def switch(self, catalog: CatalogView) -> None:
-        """Switch to a version of the catalog, unless a newer version was read before."""
+        """Switch to a version of the catalog, unless it has already read a newer version."""
         if catalog.version <= self.catalog.version:
             return
         self.catalog = catalog

@@ -1,4 +1,4 @@
-"""Invariants of every run, checked after every event on the objects that it has changed.
+"""Invariants of every run, checked after every event on the objects that the event changed.
 
 1. exactly once and in order per dialog and direction
 2. nothing acknowledged is lost; nothing unacknowledged leaves the transmission queue early
@@ -153,7 +153,7 @@ class Invariants:
         # Parked messages wait for their queue; messages from `deaf_from` on are never received.
         parked = {number for number, _ in new.parked}
         deaf = stored if new.deaf_from is None else new.deaf_from
-        if new.far_broker is not None:  # an Error skips what its sender has discarded
+        if new.far_broker is not None:  # an Error skips messages that its sender has discarded
             parked |= self.facts.discarded.get(
                 Direction(key[1], not key[2], new.far_broker), {}
             ).keys()

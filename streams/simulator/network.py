@@ -1,8 +1,8 @@
 """Links between instances.
 
 Within an instance, nothing is lost. A link that is down loses every copy silently, including copies
-in transit when the link fails. Copies keep their order, as in a partition of Kafka, except for
-copies that the scenario reorders: these are as late as a duplicate would be.
+in transit when the link fails. Copies keep their order, as in a Kafka partition. The exception is
+copies that the scenario reorders, which are delayed as much as a duplicate would be.
 """
 
 from __future__ import annotations

@@ -23,8 +23,9 @@ Value = Command | OutFrame | Status | QueueMessage | Event
 class TopicRecord:
     """A record: its topic, position and content.
 
-    ``timestamp`` is the epoch milliseconds that a real worker would have written, or in ``in`` the
-    append time; ``inside``: whether a frame in ``in`` was sent from the same instance.
+    ``timestamp`` is the time in epoch milliseconds that a real worker would have written; in
+    ``in``, it is the append time. ``inside``: whether a frame in ``in`` was sent from the same
+    instance.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""The result of a run, with the contract's keys."""
+"""The result of a run, with the keys of the JSON output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished run. Rows consist of plain values; ``facts`` are their source.
+    """A finished run. Rows consist of plain values, and are derived from ``facts``.
 
     ``summary`` is the account of messages: ``sent`` = ``delivered`` + ``waiting`` + ``discarded`` +
     ``lost``. ``notes`` reports steps that had no effect.

@@ -40,7 +40,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """All links: the default, exceptions by their two ends (sorted), and the end of random faults.
+    """All links: the default, the exceptions by link ends (sorted), and the end of random faults.
 
     From ``until`` on, no copy is randomly lost, duplicated, reordered or unusually late, and no
     transaction is randomly aborted.
@@ -62,8 +62,8 @@ class Side(Enum):
 class Begin:
     """BEGIN DIALOG CONVERSATION; ``lifetime`` is in seconds.
 
-    With a ``count``, that number of dialogs has this name, and each statement on the name is issued
-    on all of them. ``related`` is the name of a dialog whose group this dialog joins.
+    With a ``count``, that many dialogs have this name, and each statement on the name is issued on
+    all of them. ``related`` is the name of a dialog whose group this dialog joins.
     """
 
     dialog: str

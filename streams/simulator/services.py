@@ -19,7 +19,7 @@ from streams.topology import Offer
 
 
 class DataDependent:
-    """A data-dependent router, or its redirection, at one service of an instance."""
+    """A data-dependent router, or a redirecting service, at one service of an instance."""
 
     def __init__(
         self, application: Application, instance: Instance, statements: Statements

@@ -28,7 +28,7 @@ class Source:
 
     @property
     def is_committed(self) -> bool:
-        """Return whether a new process would not read any record a second time."""
+        """Return whether a new process would read no record a second time."""
         return self.position <= self.committed[self.at]
 
     def commit(self) -> None:

@@ -62,7 +62,7 @@ class Statements:
     def send(
         self, step: Send, conversation: uuid.UUID, database: str, initiator: bool, now: int
     ) -> Iterator[Command]:
-        """SEND ON CONVERSATION, the number of times that the step states."""
+        """SEND ON CONVERSATION, as many times as the step states."""
         for number in range(step.count):
             yield Command(
                 conversation,

@@ -146,9 +146,9 @@ class Store:
 
     ``database`` is the pair's database, ``None`` for an instance. ``forwarded`` contains the
     committed positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is the consumer of the
-    other topics. The endpoint was started in ``epoch``, and a lower epoch is no longer possible.
-    ``trim_point`` contains the start offsets of its inputs; earlier records are trimmed and must
-    not be read.
+    other topics. The endpoint was started in ``epoch``; an endpoint with a lower epoch can no
+    longer start. ``trim_point`` contains the start offsets of its inputs; earlier records are
+    trimmed and must not be read.
     """
 
     name: str

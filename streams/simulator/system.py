@@ -239,8 +239,7 @@ class System:
     def _apply(self, instance: str, database: str, text: str) -> None:
         """Run T-SQL in a database, and publish the changed topology.
 
-        The partners of a mirrored pair are one database, so each statement is issued to both
-        partners.
+        The partners of a mirrored pair act as one database, so each statement is issued to both.
         """
         now = (START + self.clock.now // MILLISECOND) / 1000
         findings, skipped = len(self.topology.findings), len(self.topology.skipped)

@@ -1,4 +1,4 @@
-"""A run's result for a terminal; its length does not grow with the number of dialogs."""
+"""A run's result as text, whose length does not grow with the number of dialogs."""
 
 from __future__ import annotations
 

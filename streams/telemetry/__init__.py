@@ -1,6 +1,6 @@
 """A process's own HTTP endpoints: metrics for Prometheus, health, readiness.
 
-Only this package imports Prometheus's library, and only on the first request for metrics.
+Only this package imports the Prometheus client library, and only on the first request for metrics.
 """
 
 from streams.telemetry.http import HEAD_BYTES, Answers, address_of, answering, health_answer

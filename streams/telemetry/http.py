@@ -20,17 +20,17 @@ log = logging.getLogger("hopline.http")
 AT_ONCE = 16
 """Maximum number of connections at a time, each with its own thread.
 
-A further connection replaces the oldest whose request is incomplete; if all requests are being
-answered, it gets status 503.
+A further connection replaces the oldest connection whose request is incomplete. If all requests are
+complete and being answered, the further connection gets status 503.
 """
 HEAD_BYTES = 16_384
 """Maximum number of bytes of a request's headers, including the request line.
 
-The dashboard has the same limit for its headers: Python's parsers may take quadratic time, or
-hundreds of bytes for each header.
+The dashboard has the same limit for its headers: Python's parsers may need quadratic time, or
+hundreds of bytes of memory for each header.
 """
 READ_WITHIN = 10.0
-"""Seconds within which a request must have arrived."""
+"""Seconds within which a request must arrive completely."""
 _BUSY = b"HTTP/1.0 503 Too many requests at a time\r\nContent-Length: 0\r\n\r\n"
 _PLAIN = "text/plain; charset=utf-8"
 Answer = tuple[int, str, bytes]
@@ -115,7 +115,7 @@ class _Server(ThreadingHTTPServer):
         return False
 
     def request_arrived(self, request: Any) -> None:
-        """Let a request be answered, however long this takes."""
+        """Remove the deadline of a complete request; answering it may take any time."""
         self._deadlines.pop(request, None)
 
     def close_request(self, request: Any) -> None:
@@ -138,9 +138,9 @@ def _refuse(request: Any) -> None:
 
 
 class _Head(io.BufferedReader):
-    """A connection of which only a request line and headers are read, with a limit.
+    """A connection from which only a request line and headers are read, up to a limit.
 
-    Python would accept 6.5 MB, and take a CR within a line for the end of a header.
+    Python would accept 6.5 MB, and treat a CR within a line as the end of a header.
     """
 
     def __init__(self, raw: io.RawIOBase) -> None:

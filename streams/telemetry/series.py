@@ -17,12 +17,12 @@ from prometheus_client.registry import Collector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Samples = Iterable[tuple[tuple[str, ...], float]]
-"""Label values and the figure."""
+"""Label values, and the value of the sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A metric with its samples; a name that ends in ``_total`` is a counter's.
+    """A metric with its samples; a name that ends in ``_total`` marks a counter.
 
     A label has a bounded set of values: it may be a role, an instance, a topic or an error number,
     but never an id.

@@ -1,7 +1,8 @@
 """The agents of a topology, which implement services; `hopline up` runs them.
 
-An agent is a process: a service that comes with Hopline (:class:`ShippedService`), or a custom
-application (``MODULE:APP``). Agents are not in the catalog, because no worker needs them.
+An agent is a process that runs either a service that comes with Hopline (:class:`ShippedService`)
+or a custom application (``MODULE:APP``). Agents are not in the catalog, because no worker needs
+them.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Classification:
     """How a message body selects a service: by the text that ``expression`` finds in it.
 
     The text is the service's name or a key of ``services``; any other text selects ``otherwise``.
-    ``namespaces`` are the prefixes of XPath; ``schema`` is the file of AVRO.
+    ``namespaces`` are the prefixes of XPath; ``schema`` is the schema file for AVRO.
     """
 
     language: Language
@@ -84,7 +85,7 @@ class Agent:
 
     @property
     def service(self) -> str | None:
-        """Return the service that the agent answers; ``None``: the services of its application."""
+        """Return the service that the agent implements; ``None``: its application names them."""
         return self.setting("service") or (DEFAULT_SERVICES[self.kind] if self.kind else None)
 
     @property

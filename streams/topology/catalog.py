@@ -48,7 +48,7 @@ _ORDERED = frozenset({"route", "priority", "binding"})
 _MOST_PARTITIONS = 1 << 16
 """Far more partitions than any topic has in practice; a topic needs at least one."""
 _ANALYSED_ONLY = frozenset({"certificates", "grants", "procedures"})
-"""Fields that only ``check`` reads, and no worker.
+"""Fields that only ``check`` reads; no worker needs them.
 
 These fields may be large, so the catalog does not contain them.
 """
@@ -145,7 +145,7 @@ def unflatten(objects: Mapping[str, Mapping[str, Any]]) -> Topology:
 def _instance(value: Mapping[str, Any], databases: Iterable[Database]) -> Instance:
     held = {d.name: d for d in databases}
     msdb = held.pop(MSDB, None) or empty_database(str(value["name"]), MSDB)
-    # The field without a default is replaced right after.
+    # The field without a default is replaced immediately afterwards.
     blank = decode(Instance, {**value, "msdb": encode(msdb)})
     _demand_partitions(blank)
     return replace(blank, msdb=msdb, databases=held)

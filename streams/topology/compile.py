@@ -88,8 +88,8 @@ def _addresses(texts: tuple[str, ...]) -> tuple[Address, ...]:
 def instance_at(topology: Topology, address: Address, seen_from: str | None = None) -> str | None:
     """Return the instance at an address, or ``None`` if no instance has the address.
 
-    An instance's own address takes precedence over aliases, and aliases over listeners. A loopback
-    address leads to the instance that uses it, ``seen_from``.
+    An instance's own address takes precedence over aliases, and aliases take precedence over
+    listeners. A loopback address leads to the instance that uses it, ``seen_from``.
     """
     if address.kind is not AddressKind.NETWORK:
         return None

@@ -1,13 +1,13 @@
 """The ingress topics of a cluster's gateways, and the senders allowed in each.
 
-Each other cluster that writes to a gateway has its own topic at the gateway. So the gateway knows
-which cluster wrote a frame, and can check the sender in the frame.
+A gateway has a separate topic for each other cluster that writes to it. So the gateway knows which
+cluster wrote a frame, and can check the sender in the frame.
 
 The allowed senders follow from the routes of the topology. A database of another cluster is allowed
-where its routes, and the routes of gateways on its path, lead to the topic. Broker ids of routes
-and route precedence are ignored. As a result, more senders are allowed than actually send, and
-every path of the topology works. A path that leaves the cluster and returns does not count, because
-other clusters may not name a local sender unless the topology allows this.
+in a topic if its routes, and the routes of gateways on its path, lead to that topic. Broker ids of
+routes and route precedence are ignored. So every path of the topology works, but more senders are
+allowed than actually send. A path that leaves the cluster and returns does not count, because other
+clusters may not name a local sender unless the topology allows this.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Source(NamedTuple):
 
 
 _Back = Mapping[str, list[_Source]]
-"""Databases with a route that leads to an instance."""
+"""The databases whose routes lead to an instance, by the name of that instance."""
 
 
 def ingress_of(topology: Topology, cluster: str) -> tuple[Ingress, ...]:
@@ -82,7 +82,7 @@ class _Border:
         self._brokers_here = {broker_key(d.broker_id) for i in own for d in _databases(i)}
 
     def senders(self) -> dict[Entrance, dict[tuple[str, str], Database]]:
-        """Return by topic the databases whose frames may arrive there, by instance and name."""
+        """Return, for each topic, the databases whose frames may arrive, by instance and name."""
         self._read_routes()
         found: dict[Entrance, dict[tuple[str, str], Database]] = defaultdict(dict)
         for service in self._services():
@@ -129,7 +129,7 @@ class _Border:
                         back[target].append(source)
 
     def _services(self) -> Iterator[str]:
-        """Yield services whose routes may take different paths, and one service for all others."""
+        """Yield the services that may have different paths, and one value for all others."""
         named = {name for name in self._back if name is not None}
         if self._by_name:
             every = (d for i in self._topology.instances.values() for d in _databases(i))

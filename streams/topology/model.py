@@ -82,7 +82,7 @@ class Instance:
         stated = parse_address(self.stated_address) if self.stated_address else None
         if stated is not None:
             return stated
-        # The host of a named instance such as SQL01\PROD is SQL01; ports tell them apart.
+        # The host of a named instance such as SQL01\PROD is SQL01; instances differ in their ports.
         host = self.name.split("\\", 1)[0]
         return network(host, self.endpoint.port or DEFAULT_PORT)
 
@@ -117,9 +117,10 @@ class Claims:
 class Cluster:
     """A Kafka cluster: a trust domain, with its librdkafka properties.
 
-    ``prefix`` is the prefix of its topics, by default the same in all clusters. ``credentials``
-    names the credentials in the settings for writing to the cluster; the default is the cluster's
-    name. ``claims`` contains the senders that the cluster may name in other clusters.
+    ``prefix`` is the prefix of its topics, by default the same in all clusters. ``credentials`` is
+    the name of the credentials in the settings that are used to write to the cluster; the default
+    is the cluster's name. ``claims`` contains the senders that the cluster may name in other
+    clusters.
     """
 
     name: str

@@ -78,10 +78,11 @@ def is_group(name: str) -> bool:
 class Queue:
     """A queue; ``name`` is schema-qualified unless the schema is ``dbo`` (:func:`queue_name`).
 
-    ``activation`` is the procedure that messages start, unless its STATUS (``activation_status``)
-    is off. ``max_readers``: the limit of the procedure's instances (MAX_QUEUE_READERS). ``group``
-    is the consumer group up to whose position the queue's topic is trimmed, and ``partitions`` is
-    the topic's permanent number of partitions, which limits the number of readers.
+    ``activation`` is the procedure that messages activate, unless its STATUS
+    (``activation_status``) is off. ``max_readers``: the maximum number of instances of the
+    procedure (MAX_QUEUE_READERS). The queue's topic is trimmed up to the position of the consumer
+    group ``group``. ``partitions`` is the topic's permanent number of partitions, which limits the
+    number of readers.
     """
 
     name: str
@@ -102,7 +103,7 @@ class Queue:
 
     @property
     def activated(self) -> str | None:
-        """Return the procedure that messages start, or ``None`` without an active procedure."""
+        """Return the procedure that messages activate, or ``None`` if activation is off."""
         return self.activation if self.activation_status else None
 
 
@@ -175,9 +176,9 @@ class Database:
     """A broker. ``enabled`` is the delivery switch; ``routes`` are ordered by ``route_id``.
 
     ``honor_priority``: transmission also follows priorities (4.12). ``schemas``: the text of each
-    XML schema collection. ``error_epoch`` counts ERROR_BROKER_CONVERSATIONS: a conversation that
-    began at a lower count ends with an error. ``procedures``: the uses of dialogs in the scripts'
-    code.
+    XML schema collection. ``error_epoch`` counts the uses of ERROR_BROKER_CONVERSATIONS: a
+    conversation that began at a lower count ends with an error. ``procedures``: the uses of dialogs
+    in the scripts' code.
     """
 
     name: str

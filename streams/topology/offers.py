@@ -1,7 +1,7 @@
 """The entries of a directory of services, for routes on request (reference 2.5).
 
-A directory is foreign data, so an offer may break the rules of CREATE ROUTE; the requester gets an
-error for such an offer.
+A directory is external data, so an offer may break the rules of CREATE ROUTE. The requester then
+gets an error for this offer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TYPES = Rule("types", None, lambda _: None, "Use text, and an integer for the l
 class Offer:
     """A route to a service, for one or any broker id; ``lifetime`` is in seconds.
 
-    ``mistake`` states that the directory's values have wrong types. They are then left out.
+    ``mistake`` states that the directory's values have wrong types. These values are then left out.
     """
 
     service: str

@@ -1,7 +1,7 @@
 """Mirrored pairs and availability groups: their topics and partners.
 
 The topics of a pair's databases are named after the pair, as if it were an instance, and the
-principal consumes them. So applications address the pair, and a failover copies nothing.
+principal consumes them. So applications address the pair, and a failover copies no data.
 """
 
 from __future__ import annotations

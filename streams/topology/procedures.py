@@ -1,7 +1,8 @@
 """The use of dialogs in a script's code: BEGIN, RECEIVE and END.
 
-The evidence comes from procedures, triggers and loose batches, without executing them. A value that
-is known only at run time (a parameter, a concatenation) is ``None``, and listed in ``unresolved``.
+The code of procedures, triggers and loose batches is read but not executed. A value that is known
+only at run time (a parameter, a concatenation) is ``None``, and its clause is listed in
+``unresolved``.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def _plain(hint: Any, value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return a string that UTF-8 can encode, because JSON can contain half of a surrogate pair."""
+    """Return a string that UTF-8 can encode, because JSON can contain lone surrogates."""
     text: str = _of(str, value)
     text.encode("utf-8")
     return text

@@ -1,9 +1,9 @@
 """The share of each Kafka cluster in a topology.
 
-The share has the cluster's own instances as a whole. Of the other instances, it has only those to
-which its routes lead, with their address and cluster. An operator of one trust domain need not know
-the routes of another domain. Of other clusters' services and broker ids, the share has only the
-allowed senders (:mod:`streams.topology.ingress`).
+The share contains all data of the cluster's own instances. It contains other instances only if its
+routes lead to them, and then only their addresses and clusters, because an operator of one trust
+domain need not know the routes of another domain. The services and broker ids of other clusters
+appear only as allowed senders (:mod:`streams.topology.ingress`).
 """
 
 from __future__ import annotations

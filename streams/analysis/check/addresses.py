@@ -1,4 +1,4 @@
-"""Addresses that do not lead where they seem to: loop-backs, TRANSPORT, mirrored databases."""
+"""Addresses that lead somewhere unexpected: loop-backs, TRANSPORT, mirrored databases."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _no_address(
 
 
 def initiators_without_address(estate: Estate) -> Iterator[Finding]:
-    """Find initiators that TRANSPORT routes send from, and whose names have no address (2.3)."""
+    """Find initiators that send by a TRANSPORT route but whose names contain no address (2.3)."""
     for answer in answers_of(estate):
         passage, service = answer.passage, answer.flow.sender.service
         if address_from_name(service) is not None or not answer.returns:
@@ -103,7 +103,7 @@ def _transports(estate: Estate, passage: Passage) -> list[At]:
 
 
 def _transport(estate: Estate, hop: Hop) -> At | None:
-    """Return the TRANSPORT route that is used at a step, if any."""
+    """Return the TRANSPORT route that a step uses, if any."""
     at = routes_of(estate).behind(*hop)
     address = None if at is None else parse_address(at.route.address)
     return at if address is not None and address.kind is AddressKind.TRANSPORT else None
@@ -178,7 +178,8 @@ CHECKS = (
         "reference 2.3",
         "If services are found by the addresses in their names, replies use the name of the "
         "initiator's service in the same way. If that name contains no address, each target needs "
-        "a route back to the initiator, which TRANSPORT should make unnecessary.",
+        "a route back to the initiator, although TRANSPORT is meant to make such routes "
+        "unnecessary.",
         "Give the initiator's service a name that begins with its address.",
         initiators_without_address,
     ),
@@ -187,9 +188,9 @@ CHECKS = (
         "A route to only one partner of a mirrored database",
         (Severity.WARNING,),
         "reference 2.4",
-        "A route without MIRROR_ADDRESS does not follow a failover: messages are still sent to "
-        "the partner that the route names, which refuses them. For an availability group, use its "
-        "listener without MIRROR_ADDRESS.",
+        "A route without MIRROR_ADDRESS does not follow a failover: messages are still sent to the "
+        "named partner, which now refuses them. For an availability group, use its listener "
+        "without MIRROR_ADDRESS.",
         "Name both partners and the broker id, or name the listener.",
         to_one_partner,
     ),

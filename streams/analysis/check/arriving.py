@@ -1,4 +1,4 @@
-"""Routes of msdb, which decide for messages from outside (TA-23, TA-25)."""
+"""Routes of msdb, which decide about messages from other instances (TA-23, TA-25)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _idle(at: Home, route: Route, why: str) -> Finding:
 
 
 def _why_idle(estate: Estate, at: Home, route: Route) -> str:
-    """Return why a route has no effect, or ``None`` if it has an effect."""
+    """Return why a route has no effect; "" if it has an effect."""
     instance = estate.instances[at.instance.name]
     table = RoutingTable(r for r in instance.msdb.routes if r.route_id != route.route_id)
     without, steps = replace(instance, msdb=table), set()
@@ -120,7 +120,7 @@ def _outcome(decision: Decision) -> tuple[Verdict, tuple[str, ...]]:
 
 
 def _arriving(estate: Estate, at: Home, route: Route) -> Iterator[Query]:
-    """Yield the routing queries that messages for a route's service can cause here."""
+    """Yield the routing queries that messages for a route's service can cause at this instance."""
     service = route.service or ""
     for database in at.instance.databases.values():
         if service in database.services:
@@ -159,7 +159,7 @@ CHECKS = (
         "A route of msdb bypasses a service of the same instance",
         (Severity.WARNING,),
         "reference 2.2 R4, EX-18",
-        "For messages from other instances only the routes of msdb count. A route in msdb that "
+        "For messages from other instances, only the routes of msdb count. A route in msdb that "
         "names the service and a network address wins over AutoCreatedLocal. Then a message "
         "bypasses the copy of the service in this instance, or is dropped if forwarding is "
         "disabled.",

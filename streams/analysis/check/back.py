@@ -1,4 +1,4 @@
-"""Acknowledgements that do not return, or return on other paths: TA-09, TA-36 and TA-38."""
+"""Acknowledgements that do not return, or return by other paths: TA-09, TA-36 and TA-38."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def no_return(estate: Estate) -> Iterable[Finding]:
     groups: dict[tuple[str, str, str], list[tuple[FlowAnswer, Back]]] = {}
     for answer in answers_of(estate):
         if not answer.flow.stated and _pair(answer) in answered:
-            continue  # the initiator is only a guess; with another guess, acknowledgements return
+            continue  # the initiator is a guess, and acknowledgements return with another guess
         for back in answer.backs:
             if not back.arrives and not all(wrong_port(estate, f) for f in back.failures):
                 service = answer.flow.sender.service

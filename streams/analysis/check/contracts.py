@@ -32,8 +32,8 @@ CHECKS = (
         "A dialog needs a contract that exists in the initiator's database and that the target's "
         "service accepts. Each side may send only the message types that its contract allows. If "
         "something is missing, BEGIN DIALOG or SEND fails, or the target replies with an Error "
-        "that ends the dialog. The finding is a warning if contracts of one name differ and the "
-        "contract of the flow is unknown.",
+        "that ends the dialog. The finding is a warning if contracts with the same name differ and "
+        "the contract of the flow is unknown.",
         "Create the same message types and contract on both sides, and let the service accept the "
         "contract.",
         unusable,

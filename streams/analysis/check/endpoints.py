@@ -12,7 +12,7 @@ from streams.topology import Finding, Severity
 
 
 def closed(estate: Estate) -> Iterable[Finding]:
-    """Among the connections of all flows, find those that endpoints forbid."""
+    """Find connections that flows need but that the endpoints do not allow."""
     return endpoints(estate, passages(estate))
 
 
@@ -25,8 +25,8 @@ CHECKS = (
         "Two endpoints connect only if their settings agree. ENCRYPTION REQUIRED is incompatible "
         "with DISABLED, encrypted connections need a common algorithm, and each side must accept "
         "the authentication that the other one offers. The connecting login needs CONNECT on the "
-        "endpoint. The finding is a warning if CONNECT is known for other endpoints but not for "
-        "this one. Only connections of known flows are checked.",
+        "endpoint. The finding is a warning if the topology has grants of CONNECT for other "
+        "endpoints but not for this one. Only connections of known flows are checked.",
         "Make the settings agree. Grant CONNECT to the logins of the neighbour instances.",
         closed,
     ),

@@ -28,7 +28,7 @@ def routes(estate: Estate) -> Iterator[Finding]:
 
 
 def _as_of(route: Route) -> str:
-    # A LIFETIME counts from the execution of its statement, whose time is unknown.
+    # A LIFETIME starts when its statement is executed, and this time is unknown.
     return ", if it is created now" if route.source.file.endswith(".sql") else ""
 
 
@@ -58,7 +58,7 @@ def certificates(estate: Estate) -> Iterator[Finding]:
 
 
 def _use(at: Home, one: Certificate) -> str:
-    """Describe the user of a certificate, if known: a binding of its owner, or the endpoint."""
+    """Describe the known use of a certificate: by a binding of its owner, or by the endpoint."""
     for binding in at.database.bindings:
         if one.user is not None and binding.user.casefold() == one.user.casefold():
             return f"binding {binding.name} uses it for dialogs with {binding.service}"
@@ -83,11 +83,11 @@ CHECKS = (
         "A route that has expired or expires soon",
         (Severity.WARNING,),
         "reference 1.4 (LIFETIME)",
-        "A route with a LIFETIME stays in sys.routes after it has expired, but is ignored. The "
-        "next best route is used, or none, and no error is reported. A route that expires within "
-        "a week is reported too; --expires-within sets another period. In a table with a route to "
-        "the configuration service, only expired routes are reported, because that service creates "
-        "new ones.",
+        "A route with a LIFETIME stays in sys.routes after it has expired, but is ignored. SQL "
+        "Server then uses the next best route, if any, and reports no error. A route that expires "
+        "within a week is reported too; --expires-within sets another period. In a table with a "
+        "route to the configuration service, only expired routes are reported, because that "
+        "service creates new ones.",
         "Give the route a new LIFETIME with ALTER ROUTE. For a route that never expires, drop it "
         "and create it without LIFETIME: ALTER ROUTE cannot remove a LIFETIME.",
         routes,
@@ -97,10 +97,9 @@ CHECKS = (
         "A certificate that is not valid or expires soon",
         (Severity.ERROR, Severity.WARNING),
         "reference 8.2, error 28011",
-        "Secured dialogs and endpoints with certificates stop when a certificate expires; "
-        "messages then stay in the transmission queue. The finding is an error if a remote "
-        "service binding or the endpoint is known to use the invalid certificate, otherwise a "
-        "warning.",
+        "Secured dialogs and endpoints with certificates stop when a certificate expires; messages "
+        "then stay in the transmission queue. The finding is an error if a remote service binding "
+        "or the endpoint is known to use the invalid certificate; otherwise, it is a warning.",
         "Create a new certificate before the old one expires and install its public part on the "
         "other side. Make the user of the binding its owner, or let the endpoint use it.",
         certificates,

@@ -26,7 +26,7 @@ def budgets(estate: Estate) -> Iterator[Finding]:
     for name, through in flows.items():
         instance = estate.topology.instances[name]
         budget = instance.endpoint.forward_size_mb * _MEGABYTE
-        # Both directions: messages and replies.
+        # Messages and replies both need memory.
         needed = 2 * FRAGMENT * len(through)
         if budget < needed:
             yield finding(

@@ -67,7 +67,7 @@ def _relates(at: Home, services: list[str]) -> bool:
 
 
 def related(estate: Estate) -> Iterator[Finding]:
-    """Find BEGIN DIALOG with a related conversation, no broker id and several target databases."""
+    """Find BEGIN DIALOG statements that relate a dialog but leave its target database open."""
     for at in user_databases(estate):
         for procedure in at.database.procedures.values():
             for begin in procedure.begins:
@@ -109,7 +109,7 @@ CHECKS = (
         "The id of each dialog selects its database; the conversation group is not considered and "
         "never transmitted. If two services are in the same databases and both are balanced, "
         "dialogs of one group can end up in different databases. The finding is a warning if code "
-        "of the database relates dialogs with one of these services, otherwise it is reported as "
+        "in the database relates dialogs with one of these services. Otherwise, it is reported as "
         "info.",
         "If such dialogs need the same data, name the broker id in BEGIN DIALOG of the second "
         "dialog; it is known once the first dialog is acknowledged. If not, suppress the finding.",

@@ -35,7 +35,7 @@ def _unnamed(estate: Estate, at: Home) -> list[str]:
 
 
 def _neighbours(estate: Estate, at: Home) -> list[str]:
-    """Return the targets that no route of a table names, and that are in other databases."""
+    """Return the targets in other databases that no route of a table names."""
     return [service for service in _unnamed(estate, at) if service not in at.database.services]
 
 
@@ -113,7 +113,7 @@ def _captured(estate: Estate, at: Home, local: Route, network: list[Route]) -> I
 
 
 def never_asked(estate: Estate) -> Iterator[Finding]:
-    """Find catch-alls that are unused, because the configuration service is asked instead (2.5)."""
+    """Find catch-alls that are unused because databases request routes instead (2.5)."""
     for at in every_database(estate):
         routes = live_routes(estate, at.database)
         if any(route.service == CONFIGURATION_SERVICE for route in routes):
@@ -142,9 +142,9 @@ CHECKS = (
         (Severity.WARNING,),
         "reference 1.1",
         "AutoCreatedLocal lets a database find the services of its own instance. Without it and "
-        "without another catch-all route, a dialog with a neighbour database waits for a route. "
-        "In msdb of an instance that forwards, it exposes the services of that instance to every "
-        "sender that can reach the forwarder.",
+        "without another catch-all route, a dialog with another database of the instance waits for "
+        "a route. In msdb of an instance that forwards, it exposes the services of that instance "
+        "to every sender that can reach the forwarder.",
         "In a user database: create LOCAL routes that name the services of the instance. In msdb "
         "of a forwarder: drop AutoCreatedLocal and create routes for the services that should be "
         "reachable.",

@@ -81,12 +81,12 @@ CHECKS = (
         (Severity.WARNING,),
         "reference 4.7, 4.8",
         "Both sides of a conversation must END it; the engine never does. If no code of the "
-        "initiator does, each dialog leaves a row in sys.conversation_endpoints, and the rows "
+        "initiator does so, each dialog leaves a row in sys.conversation_endpoints, and these rows "
         "accumulate. The check looks at the code that begins the dialog, at readers of the "
         "service's queue, at the procedure that the queue activates, and at the procedures that "
         "these call. If the activated procedure is not in the scripts, nothing is reported.",
         "Read the initiator's queue too, and END CONVERSATION for EndDialog and Error. Do not END "
-        "right after SEND: errors would then go unnoticed.",
+        "immediately after SEND, because errors would then go unnoticed.",
         leaks,
     ),
 )

@@ -43,7 +43,7 @@ def _live(estate: Estate) -> Iterator[At]:
 
 
 def near_names(estate: Estate) -> Iterable[Finding]:
-    """Find names that resemble a service's, but that the engine treats as different (1.2)."""
+    """Find names that resemble a service's name, but that the engine treats as different (1.2)."""
     names = known(estate)
     for at in _live(estate):
         meant = names.meant(at.route.service) if at.route.service is not None else None
@@ -87,7 +87,7 @@ def _near(
 
 
 def stale_brokers(estate: Estate) -> Iterable[Finding]:
-    """Find broker ids that no database has, where the path does not leave the topology (1.5)."""
+    """Find broker ids that no database has, unless the path leaves the topology (1.5)."""
     brokers = known(estate).brokers
     for at in _live(estate):
         broker = at.route.broker
@@ -95,7 +95,7 @@ def stale_brokers(estate: Estate) -> Iterable[Finding]:
             yield _stale_route(estate, at, broker)
     for trouble in caused_by(estate, Cause.STALE_BROKER):
         flow = trouble.answers[0].flow
-        # An id that only a route names is reported at the route.
+        # If only a route names the id, the finding is reported at the route.
         if trouble.phase is Phase.FIRST and flow.broker is not None and flow.stated:
             database = flow.sender.database
             yield finding_at(
@@ -129,7 +129,7 @@ def _stale_route(estate: Estate, at: At, broker: str) -> Finding:
 
 
 def _ends_here(estate: Estate, at: At) -> bool:
-    """Return whether the path after a route ends in the topology, where no database has the id."""
+    """Return whether the path after a route ends within the topology, so that the id is stale."""
     address = parse_address(at.route.address)
     if address is None or address.kind is not AddressKind.NETWORK:
         return True
@@ -147,7 +147,7 @@ def _ends_here(estate: Estate, at: At) -> bool:
 
 
 def wrong_ports(estate: Estate) -> Iterable[Finding]:
-    """Find addresses with an instance's host but not with the port of the broker endpoint there."""
+    """Find addresses with an instance's host but not the port of its broker endpoint."""
     ports = estate.once(_ports)
     for at in _live(estate):
         for text in (at.route.address, at.route.mirror):
@@ -212,8 +212,8 @@ CHECKS = (
         (_E,),
         "reference 1.3",
         "A route needs the port of the endpoint FOR SERVICE_BROKER, not the port of SQL Server or "
-        "of database mirroring. On any other port there is no answer, and messages wait at the "
-        "sender.",
+        "of database mirroring. No Service Broker answers on any other port, so messages wait at "
+        "the sender.",
         "Use the LISTENER_PORT of the endpoint on that host.",
         wrong_ports,
     ),

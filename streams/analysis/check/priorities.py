@@ -49,7 +49,7 @@ def _note(
     there: Home,
     names: tuple[str, str],
 ) -> None:
-    """Note the priorities of one side that apply to a flow; ``names``: local and remote service."""
+    """Record one side's priorities that apply to a flow; ``names``: local and remote service."""
     contracts = contracts_of_dialogs(passage)
     for priority in _matching(here.database.priorities, contracts, *names):
         use = uses.setdefault((str(here), priority.name), _Use(here, priority))
@@ -63,7 +63,7 @@ def _note(
 def _matching(
     rules: Iterable[Priority], contracts: Collection[str], local: str, remote: str
 ) -> Iterator[Priority]:
-    """Yield the rules for dialogs between two services; without contracts, under any contract."""
+    """Yield the rules for dialogs between two services; no ``contracts`` means any contract."""
     for rule in rules:
         meant = rule.contract is None or not contracts or rule.contract in contracts
         if meant and rule.local_service in (None, local) and rule.remote_service in (None, remote):

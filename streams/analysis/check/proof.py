@@ -24,7 +24,7 @@ from streams.topology import (
 from streams.topology.compile import LOOPBACK
 
 LISTED = 20
-"""Maximum number of flows that a finding lists; it counts all flows."""
+"""Maximum number of flows that a finding lists; its count includes all flows."""
 
 
 def place_of(instance: Instance, database: Database) -> str:

@@ -50,7 +50,7 @@ def no_route(estate: Estate) -> Iterable[Finding]:
 
 
 def _leaving(estate: Estate, cause: Cause) -> Iterator[Trouble]:
-    """Yield the failures of messages from initiators; TA-09 is for targets that cannot answer."""
+    """Yield the failures of messages from initiators; TA-09 covers targets that cannot answer."""
     return (t for t in caused_by(estate, cause) if t.phase is not Phase.BACK)
 
 

@@ -27,7 +27,7 @@ _W, _I = Severity.WARNING, Severity.INFO
 
 
 def degrees(estate: Estate) -> Iterable[Finding]:
-    """Report the number of paths over forwarders to each broker id, and misleading routes."""
+    """Report the number of paths through forwarders to each broker id, and misleading routes."""
     for forth, answers in outbound_answers(estate):
         if any(r.disjoint > 1 or r.instances for r in forth.redundancy.values()):
             yield _degree(estate, forth, answers)

@@ -17,7 +17,7 @@ from streams.routing import Decision, Origin, Query, Verdict
 from streams.topology import Database, Finding, Service, Severity, Source, contract_of
 
 ROUTER = "DataDependentRouting"
-"""The name of the documentation's routing service (U-40)."""
+"""The name of the routing service in the SQL Server documentation (U-40)."""
 
 
 @dataclass(slots=True)
@@ -60,8 +60,8 @@ def _routers(estate: Estate) -> dict[str, _Routers]:
 def _is_router(database: Database, service: Service) -> bool:
     """Return whether a service passes dialogs on, judging by its name or by the code of its reader.
 
-    Such code begins a dialog from its own service that is related to the received dialog. Only the
-    message names the target of the new dialog.
+    Such code begins, from its own service, a dialog that is related to the received dialog. Only
+    the message names the target of the new dialog.
     """
     if service.name == ROUTER:
         return True
@@ -77,8 +77,8 @@ def _is_router(database: Database, service: Service) -> bool:
 def _passed_on(estate: Estate, at: Home, service: Service) -> dict[str, Source]:
     """Return the services to which a router may pass dialogs, each with a place that names it.
 
-    No list of these services exists, so the result has the services that the router's routes name,
-    and the services with which its procedures begin dialogs.
+    No list of these services exists. So the result contains the services that the router's routes
+    name, and the services with which its procedures begin dialogs.
     """
     found = {r.service: r.source for r in live_routes(estate, at.database) if r.service is not None}
     for procedure in at.database.procedures.values():

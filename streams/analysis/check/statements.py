@@ -11,7 +11,7 @@ from streams.prose import counted
 from streams.topology import Finding, Severity, Skipped
 
 LISTED = 20
-"""Maximum number of open statements per instance that a finding lists; it counts all of them."""
+"""Maximum number of unresolved statements that a finding lists; its count includes all."""
 
 
 def refused(estate: Estate) -> Iterable[Finding]:
@@ -52,12 +52,12 @@ CHECKS = (
         "reference 1.4, V1 to V14",
         "SQL Server checks every CREATE and ALTER ROUTE against fourteen rules, and refuses a "
         "statement that breaks one. A refused statement in a script creates no route; an invalid "
-        "route from another source is used as is. A warning reports a statement without "
-        "effect. A finding of severity info, one for each instance, counts statements that may "
-        "concern dialogs but whose effect is known only when they run. The topology does not "
-        "contain their effects, so no answer considers them.",
-        "Correct the clause that the message names. State the effects of open statements in "
-        "topology.yaml.",
+        "route from another source is used as is. A warning reports a statement without effect. "
+        "For each instance, one finding of severity info counts the statements that may concern "
+        "dialogs but whose effect is known only when they run. The topology does not contain their "
+        "effects, so no command considers them.",
+        "Correct the clause that the message names. State the effects of statements that depend on "
+        "run-time values in topology.yaml.",
         refused,
     ),
 )

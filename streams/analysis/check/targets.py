@@ -79,7 +79,7 @@ def _shadow(stop: Stop, by: Sequence[At], others: Sequence[At]) -> Finding:
 
 
 def balanced(estate: Estate) -> Iterable[Finding]:
-    """Report the shares of load balancing, and warn of routes that look like weights (3.1)."""
+    """Report the shares of load balancing, and equal routes that look like weights (3.1)."""
     for stop in stops_of(estate):
         full = routes_with_ids(estate, stop)
         repeated = tuple(_repeated(full)) if stop.step.decision.step == "M3" else ()
@@ -153,7 +153,8 @@ CHECKS = (
         "reference 3.4",
         "Several routes name a service but no broker id, and lead to different copies of it. The "
         "transport may use all of these routes. Then two databases create a target endpoint for "
-        "one dialog, and both acknowledge it. One of them is rejected, and its work is done twice.",
+        "one dialog, and both acknowledge it. One of them is rejected, and the work of the dialog "
+        "is done twice.",
         "Name the broker id in each route. The dialog's id then selects one of them.",
         several_targets,
     ),
@@ -163,7 +164,7 @@ CHECKS = (
         (_W,),
         "reference 2.2, R4 step 2, and 3.1",
         "Routes with broker ids balance new dialogs only if no route names the service without a "
-        "broker id. That route matches first.",
+        "broker id. Such a route matches first.",
         "Drop the route without a broker id, or add a broker id to it.",
         shadowed,
     ),
@@ -173,9 +174,9 @@ CHECKS = (
         (_W, _I),
         "reference 3.1",
         "The dialog's id selects evenly among the broker ids that routes name. A finding of "
-        "severity info reports the shares. A warning reports that a broker id has the same route "
-        "several times, as if to give it more weight. That has no effect: broker ids are balanced, "
-        "not routes.",
+        "severity info reports the shares. A warning reports that several equal routes name one "
+        "broker id, as if to give it more weight. The additional routes have no effect, because "
+        "broker ids are balanced, not routes.",
         "Drop duplicate routes. For uneven shares, name the broker id in BEGIN DIALOG.",
         balanced,
     ),
@@ -185,7 +186,8 @@ CHECKS = (
         (_W,),
         "reference 2.2, R7.2",
         "A message without a broker id reaches an instance in which several active databases have "
-        "the service. Which of them receives the dialog is not specified and may change.",
+        "the service. It is not specified which of these databases receives the dialog, and the "
+        "choice may change.",
         "Name the broker id of the intended database, or keep the service in one database.",
         arbitrary,
     ),

@@ -1,4 +1,4 @@
-"""All paths on which a message of a flow, or its acknowledgement, does not arrive, and the causes.
+"""Find the paths on which a flow's messages or acknowledgements do not arrive, and the causes.
 
 Each failure has one cause, and one cause often breaks many flows. This module assigns each failure
 the code of its cause, and groups failures with the same cause.
@@ -51,8 +51,9 @@ _BY_NUMBER = {
     Number.TRANSPORT_STOPPED: Cause.NOT_STARTED,
     Number.FORWARDING_DISABLED: Cause.NOT_FORWARDING,
     Number.HOPS_EXHAUSTED: Cause.HOPS,
-    # Three kinds of ends have their own checks, or are not mistakes: TRANSPORT with a name without
-    # address, a request to the configuration service, and a sender whose delivery is off.
+    # Three kinds of ends have their own checks, or are not mistakes: a TRANSPORT route for a name
+    # without an address, a request to the configuration service, and a sender whose delivery is
+    # off.
     Number.ADDRESS_UNUSABLE: Cause.OTHER,
     Number.ROUTE_INVALID: Cause.OTHER,
     Number.WAITING_FOR_CONFIGURATION: Cause.OTHER,
@@ -114,7 +115,7 @@ def _failures(
         flow = answer.flow
         for failure in answer.failures:
             yield answer, Phase.FIRST, failure, flow.to
-        # If a dialog has several targets, the rejected targets drop its messages: TA-12, one cause.
+        # If a dialog has several targets, the rejected ones drop its messages. TA-12 reports this.
         for later in () if answer.forth.splits else locked(estate, answer):
             for failure in later.failures:
                 yield answer, Phase.LOCKED, failure, flow.to
@@ -144,7 +145,7 @@ def cause_of(estate: Estate, phase: Phase, failure: Failure, service: str) -> Tr
 
 
 def _responsible(estate: Estate, failure: Failure, service: str) -> At | None:
-    """Return the route that led to the end of the path; at the sender, the matching route."""
+    """Return the route that led to the end of the path, or at the sender, the matching route."""
     state, step = failure.hops[-1]
     if len(failure.hops) == 1 and step.decision.looped_back:
         here = estate.instances[state.instance]
@@ -165,7 +166,7 @@ def at_fault(estate: Estate, trouble: Trouble) -> Instance:
 
 
 def circle(failure: Failure) -> tuple[str, ...]:
-    """Return the instances of a loop, beginning with the instance to which it returns."""
+    """Return the instances of a loop, starting with the instance to which the path returns."""
     back = failure.hops[-1][1].following
     instances = failure.instances
     if back is None or back.instance not in instances:

@@ -1,4 +1,4 @@
-"""A stuck message with all facts of the snapshot about its path, which the causes examine."""
+"""A stuck message, with all facts in the snapshot about its path; the causes examine them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Case:
 
     @cached_property
     def explanation(self) -> Explanation:
-        """Return the decision by the sender's current routes, rule by rule."""
+        """Return the decision that the sender's current routes make, rule by rule."""
         query = Query(
             self.message.to_service, Origin.INSIDE, self.broker, self.database.name,
             from_initiator=self.initiator,
@@ -120,7 +120,8 @@ class Case:
     def failure(self) -> MessagePath | None:
         """Return a path that fails and has no fallback, or ``None``.
 
-        A dialog keeps its choice among broker ids; the next retry tries another address.
+        Another broker id is no fallback, because a dialog keeps its broker id. Another address is
+        one, because the next retry tries it.
         """
         kinds = list(self.graph.totals())
         good = [kind for kind in kinds if kind.ending.delivered]
@@ -143,7 +144,7 @@ class Case:
         return self.failure is not None and len(self.failure.hops) == 1
 
     def failed_text(self) -> str:
-        """Describe the place and the kind of the path's end."""
+        """Describe where and how the path ends."""
         if self.failure is None:
             return ""
         between = [state.instance for state, _ in self.failure.hops]

@@ -1,4 +1,4 @@
-"""A cause: a row of an ordered table, in which the first row that applies is used."""
+"""A cause: a row of an ordered table. The first row that applies is used."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from streams.topology import Route
 
 
 def _decided(case: Case, error: Number, numbers: tuple[int, ...]) -> Evidence | None:
-    """Return the decision with this error; without routes, the status that reports the error."""
+    """Return the decision if it has this error; with unknown routes, a status that reports it."""
     if not case.routes_known:
         return status_of(case, numbers)
     decision = case.explanation.decision

@@ -1,4 +1,4 @@
-"""Walk the table of leaks for every conversation endpoint."""
+"""Check the causes of leaks for every conversation endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Causes of leaked conversation endpoints, in a table like the table for stuck messages."""
+"""Causes of leaked conversation endpoints, in a table like the one for stuck messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONG, IDLE = HOUR, 7 * DAY
 :data:`IDLE` is for endpoints that are conversing, because a dialog may be in use for days.
 """
 MANY = 100
-"""Number of endpoints of one kind that are suspicious at any age."""
+"""Number of similar endpoints from which they are suspicious at any age."""
 _OLDEST = 30 * 365 * DAY
 
 

@@ -1,4 +1,4 @@
-"""Walk the table of causes for every message of a transmission queue."""
+"""Check the causes for every message in a transmission queue."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _same_side(side: ConversationEndpoint | None, live: LiveInstance) -> tuple[H
 
 
 def _age(live: LiveInstance, since: float | None) -> float | None:
-    """Return an age in seconds, by the clock of the snapshot's own instance."""
+    """Return an age in seconds, measured by the clock of the snapshot's own instance."""
     return None if since is None or live.taken_at is None else max(live.taken_at - since, 0.0)
 
 

@@ -15,8 +15,8 @@ from streams.topology.snapshot import Snapshot
 class Diagnosis:
     """Rows with the same cause: their number, the oldest row's age in seconds, and the evidence.
 
-    ``also``: causes further down in the table that also apply. ``conversations`` contains a few of
-    the dialogs, ``sources`` the places of their rows.
+    ``also``: later causes in the table that also apply. ``conversations`` contains a few of the
+    dialogs, ``sources`` the places of their rows.
     """
 
     cause: Cause[Any]

@@ -1,9 +1,9 @@
 """Recognize the error of a row's ``transmission_status``, by its text or by a number in it.
 
 The column is text in the server's language. If the snapshot has the server's own templates
-(sys.messages), the status is compared with these. Otherwise it is searched for phrases of the
-English templates, then for any known number, then for Windows' error numbers, which the text
-contains in every language.
+(sys.messages), the status is compared with them. Otherwise, this module searches the status for
+phrases of the English templates, then for any known number, and then for Windows error numbers,
+which the text contains in every language.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _WINDOWS = {
     10060: 9754, 10061: 9754, 10064: 9754, 10065: 9754, 10051: 9754, 1225: 9754, 121: 9754,
     10054: 9755, 10053: 9759, 64: 9755,
 }  # fmt: skip
-"""SQL Server's error for a Windows error number, if only that number can be read."""
+"""SQL Server's error for each Windows error number, for texts with no other readable part."""
 _WRAPPERS = frozenset({9736, 9782, 9756, 9642, 28005, 28072})
 """Errors whose text names the actual error: ``Error: 8494, State: 1.``"""
 _KNOWN = frozenset(STATUS_NUMBERS)

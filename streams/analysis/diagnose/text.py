@@ -72,7 +72,7 @@ def _diagnosis(d: Diagnosis) -> Iterator[str]:
 
 
 def _gaps(all_: Diagnoses) -> Iterator[str]:
-    """Yield the parts that were not checked, because missing data is not a good result."""
+    """Yield the parts that were not checked: missing data must not look like a good result."""
     notes: list[str] = []
     for live in all_.snapshot.live.values():
         if live.missing:

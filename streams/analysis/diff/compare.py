@@ -36,9 +36,10 @@ def compare_flows(before: Reach, after: Reach, open_only: Collection[Target] = (
 
     A database whose broker id is now reached elsewhere has moved; a database that is no longer
     reached by any path has stopped, even if its dialogs now reach another database. Dialogs that
-    now reach no database have also stopped. If other dialogs reach the same databases, because the
-    hash selects among more or fewer broker ids, dialogs have moved. ``open_only`` are databases
-    that only dialogs with their broker ids still reach: these dialogs do not stop, and others move.
+    now reach no database have also stopped. If different dialogs now reach the same databases,
+    because the hash selects among more or fewer broker ids, dialogs have moved. ``open_only`` are
+    databases that only dialogs with their broker ids still reach: these dialogs do not stop, and
+    the others move.
     """
     if not before.arrivals:
         return Change.BEGINS if after.arrivals else None

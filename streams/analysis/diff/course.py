@@ -1,9 +1,9 @@
 """Find the databases that one direction of a dialog reaches, and whether acknowledgements return.
 
 A database counts as *reached* if a path delivers there and a return path brings the acknowledgement
-to the sender. Without it, messages are retried until they are lost with their dialog.
-Whether an address is tried first, on a retry, or always (U-19) does not matter, because one working
-address is enough.
+to the sender. Without an acknowledgement, messages are retried until the dialog ends, and then they
+are lost. It does not matter whether an address is tried first, on a retry, or always (U-19),
+because one working address is enough.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _losses(leg: str, graph: PathGraph) -> Iterator[Loss]:
 
 
 def _walked(graph: PathGraph, into: Callable[[Key], bool]) -> Iterator[Key]:
-    """Yield the first key and all later keys that fulfil a condition, each once."""
+    """Yield the first key and all later keys that meet a condition, each once."""
     seen, waiting = {graph.first}, [graph.first]
     while waiting:
         key = waiting.pop()

@@ -21,7 +21,7 @@ LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The number of captured messages of a flow, and of its changed messages by kind of change."""
+    """The number of a flow's captured messages, and the number affected by each kind of change."""
 
     messages: int = 0
     changed: Mapping[Change, int] = field(default_factory=dict)
@@ -150,9 +150,9 @@ def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowC
 
 
 def _keeps_dialogs(new: Estate, flow: Direction, target: Target) -> bool:
-    """Return whether open dialogs with a target still reach it: they are locked to its broker id.
+    """Return whether open dialogs with a target still reach it by its broker id.
 
-    A flow that names a broker id has no dialogs with another one.
+    A flow that names a broker id has no dialogs with other broker ids.
     """
     if flow.broker is not None:
         return False

@@ -60,8 +60,8 @@ class Failure:
 class Back:
     """The return path of acknowledgements: the shortest path that arrives, if any.
 
-    ``failures`` are the ends of paths that do not reach the initiator's database; ``between`` has
-    the instances on all paths that reach it.
+    ``failures`` are the ends of paths that do not reach the initiator's database; ``between``
+    contains the instances on all paths that reach it.
     """
 
     place: Ending

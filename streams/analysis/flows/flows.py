@@ -1,9 +1,9 @@
 """Derive the flows of an estate.
 
-Flows are not listed in a single place, so they are derived from the clues of :mod:`.clues`.
-Expectations and BEGIN DIALOG statements are used directly. Routes, bindings, priorities and
-contracts are used only if there is no stronger clue for the same database and service. They are not
-used if they are just the return path of a dialog that the other side begins. An unintended flow
+No single place lists the flows, so they are derived from the clues of :mod:`.clues`. Expectations
+and BEGIN DIALOG statements are used directly. Routes, bindings, priorities and contracts are used
+only if there is no stronger clue for the same database and service. They are also not used if they
+merely describe the return path of a dialog that the other side begins, because an unintended flow
 would cause false alarms.
 """
 
@@ -48,7 +48,7 @@ class Flow:
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
-        """Return the names that identify the flow; they also sort flows."""
+        """Return the names that identify the flow, as a sort key."""
         place = self.sender
         names = (place.instance.name, place.database.name, place.service)
         return (*names, self.to, self.broker or "")
@@ -105,7 +105,7 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Book:
-    """The flows so far, and the settled services of each database."""
+    """The flows found so far, and the settled services of each database."""
 
     deployed: Deployed
     drafts: dict[tuple[str, str, str, str, str], _Draft] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class _Book:
         draft.contract = draft.contract or hint.contract
 
     def _is_return_flow(self, hint: Hint) -> bool:
-        """Return whether the other side is the initiator: explicitly, or by contracts."""
+        """Return whether the other side is the initiator, as stated or as contracts show."""
         if any((hint.to, name) in self.stated for name in hint.database.services):
             return True
         if any((name, hint.to) in self.stated for name in hint.database.services):
@@ -173,9 +173,9 @@ class _Book:
     def _guess(self, hint: Hint) -> tuple[str, ...]:
         """Return the most likely initiator services.
 
-        The candidates are the services that can only initiate; without such services, the services
-        that share a contract with the target; without these, all services. Among the candidates,
-        services to which the target has a route are preferred.
+        The candidates are the services that can only initiate. If there are none, the candidates
+        are the services that share a contract with the target, or else all services. Candidates to
+        which the target has a route are preferred.
         """
         every = [s for s in initiators(hint.database) if s.name != hint.to]
         accepted = self.deployed.accepted(hint.to)

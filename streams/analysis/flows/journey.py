@@ -1,7 +1,7 @@
 """Reachable states and ends of a message, without counting paths.
 
-:mod:`streams.analysis.paths.path_graph` counts paths. If every end and one path to it are enough,
-as for acknowledgements, a search over states takes less time.
+:mod:`streams.analysis.paths.path_graph` counts paths. Where it is enough to find every end and one
+path to it, as for acknowledgements, a search over states is faster.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def travel(network: Network, start: State) -> Journey:
 
 
 def _straight(network: Network, start: State) -> Journey | None:
-    """Follow a message without alternatives, the usual case; ``None`` if there are alternatives."""
+    """Follow a message if no step has alternatives (the usual case); otherwise return ``None``."""
     hops: list[tuple[State, Step]] = []
     state: State | None = start
     while state is not None and len(hops) < HOPS:
@@ -88,7 +88,7 @@ def _branching(network: Network, start: State) -> Journey:
 
 
 def _turns(network: Network, states: Iterable[State]) -> bool:
-    """Return whether any path has a cycle, so that states cannot be ordered."""
+    """Return whether any path has a cycle; states then have no order."""
     following = {s: [t.following for t in network.steps(s) if t.following] for s in states}
     entering = dict.fromkeys(following, 0)
     for heads in following.values():
@@ -133,7 +133,7 @@ def first_paths(graph: PathGraph) -> dict[Ending, Hops]:
 
 
 def shortest_path_to(graph: PathGraph, state: State) -> Hops:
-    """Return the shortest path to a state, with the first step taken from it."""
+    """Return the shortest path to a state, including the first step from that state."""
     came: dict[Key, tuple[Key, Step] | None] = {graph.first: None}
     waiting = deque([graph.first])
     while waiting:

@@ -22,7 +22,7 @@ class Redundancy:
 
     Disjoint paths share no instance; elsewhere, "paths" means all paths. A direct hop from the
     sender to the target counts as one path. ``instances`` are the instances between sender and
-    target that all paths share, ``routes`` the shared forwarding routes, as
+    target that all paths share. ``routes`` are the forwarding routes that all paths share, as
     ``Instance/Database/Route``. Routes that differ only in their names are alternatives; ``diff``
     finds the routes that would match if a route did not exist. ``between``: all instances between
     sender and target on any path.
@@ -112,8 +112,8 @@ def _augment(
 ) -> bool:
     """Find one more path, giving up links of earlier paths if necessary; change ``flow``.
 
-    A place is an instance when it is entered (True) or left (False). An instance that a path
-    already uses can only be left backwards, over a link of that path.
+    A place is the point at which a path enters an instance (True) or leaves it (False). An instance
+    that a path already uses can only be left backwards, over a link of that path.
     """
     entered_from = {head: tail for tail, head in flow if head not in targets}
     first = (start, False)
@@ -234,7 +234,7 @@ def _back_to_start(
 
 
 def _label(routes: RouteIndex, key: Key, move: Move) -> str:
-    """Return the single route of a hop; empty if there are alternatives."""
+    """Return the only route of a hop; "" if there are alternatives."""
     if move.step.address is None:  # a delivery; with a broker id, no route is needed (M6)
         return ""
     at = routes.behind(key.state, move.step)

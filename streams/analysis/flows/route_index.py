@@ -63,7 +63,7 @@ class RouteIndex:
     def looped(self, here: routing.Instance, state: State, service: str) -> tuple[At, ...]:
         """Return the routes by which a message loops back (R9).
 
-        The following decision is made by msdb and does not name these routes.
+        The next decision, which msdb makes, does not name these routes.
         """
         table = self.topology.instances[state.instance].database(state.database or "")
         if table is None:

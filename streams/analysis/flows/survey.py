@@ -143,7 +143,7 @@ def _matches(patterns: Sequence[str], names: Iterable[str]) -> bool:
 
 
 def _points(answers: Iterable[FlowAnswer]) -> Iterator[SinglePoint]:
-    """Yield the single points of failure, beginning with those that affect most flows."""
+    """Yield the single points of failure, starting with those that affect the most flows."""
     found: dict[tuple[FailurePoint, str], list[str]] = {}
     for answer in answers:
         for part in answer.forth.redundancy.values():

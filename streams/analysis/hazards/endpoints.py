@@ -41,8 +41,8 @@ def endpoints(estate: Estate, passages: Sequence[Passage]) -> Iterator[Finding]:
 def _incompatible(estate: Estate, one: str, other: str, flows: list[str]) -> Iterator[Finding]:
     here, there = estate.topology.instances[one], estate.topology.instances[other]
     for conflict, remedy in _conflicts(here, there):
-        # Report the endpoint whose setting differs from the default, because someone wrote that
-        # setting.
+        # Report the endpoint whose setting differs from the default, because that setting was
+        # written explicitly.
         at = there if here.endpoint.encryption is Encryption.REQUIRED else here
         yield finding(
             "TA-39", Severity.ERROR, at, at.endpoint.source,
@@ -83,7 +83,7 @@ def _stated(instance: Instance) -> bool:
 
 
 def _apart(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether two lists of words are both known and have none in common."""
+    """Return whether two lists of words are both known and have no word in common."""
     mine, yours = ({word.upper() for word in words} for words in (one, other))
     return bool(mine and yours) and not mine & yours
 

@@ -15,7 +15,7 @@ class Position:
     """The position of a state in its network.
 
     ``circle``: the states that it can reach and that can reach it, empty without a cycle.
-    ``height``: the maximum number of forwards from the state, without visiting a state twice.
+    ``height``: the maximum number of forwards from the state if no state is visited twice.
     """
 
     circle: frozenset[State]

@@ -1,8 +1,8 @@
-"""Group messages that a table routes in the same way, because they differ only in unknown names.
+"""Group messages that a table routes alike, because they differ only in unknown names.
 
 Rules compare a message's service and broker id with those of routes and databases (reference 2.2).
-An unknown name makes no difference, so the decision for the first message with unknown names
-applies to all such messages; only the broker id in it is replaced.
+All names that no route or database has are treated alike. So the decision for the first message
+with such a name applies to all messages of its class, except for the broker id in it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OTHER = "\0other"
 
 
 class MessageClass(NamedTuple):
-    """The key of messages that are routed alike; a broker id is in its comparable form."""
+    """The key that messages share if they are routed alike; its broker id is in comparable form."""
 
     table: Table
     service: str

@@ -147,7 +147,7 @@ class Network:
         return None if frozenset((instance, name)) in self.common.topology.cuts else name
 
     def _addresses(self, state: State, decision: Decision) -> tuple[Address, ...]:
-        """Return the possible addresses for the message; of a mirrored pair, only the principal."""
+        """Return the message's possible addresses; for a mirrored pair, only the principal's."""
         if decision.verdict is not Verdict.PROBE:
             return decision.addresses
         known = [a for a in decision.addresses if self._plays(state, decision, a, Role.PRINCIPAL)]

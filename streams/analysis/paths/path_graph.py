@@ -1,7 +1,8 @@
 """Count and list the paths through a network without enumerating them all.
 
 Counting is dynamic programming over keys (a state, the visited part of its cycle, hops used). Each
-key is processed before its successors. So the cost grows with the graph, not the number of paths.
+key is processed before its successors. So the cost grows with the size of the graph, not with the
+number of paths.
 """
 
 from __future__ import annotations

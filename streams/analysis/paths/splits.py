@@ -1,4 +1,4 @@
-"""Several targets: a tier's addresses lead one dialog to different databases (3.4, TA-12)."""
+"""Find tiers whose addresses lead one dialog to different databases (3.4, TA-12)."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Home = tuple[str, str]
 
 
 class State(NamedTuple):
-    """A decision point of a message; ``database`` is its home, ``None`` for outside messages."""
+    """A decision point of a message; ``database`` is its home, ``None`` if it is from outside."""
 
     instance: str
     database: str | None

@@ -27,7 +27,7 @@ def _with_any_broker(c: Context, _: Routes) -> Routes:
 def _configuration(c: Context, _: Routes) -> Decision | None:
     # A pending request also keeps the conversation delayed (C-07, U-09), so no test is needed here.
     asked = c.live(c.table.named(CONFIGURATION_SERVICE))
-    # Neither service may wait for an answer: one sends the request, one receives its end.
+    # Messages to these two services must not wait: they carry the request, or end its dialog.
     if not asked or c.query.service in (CONFIGURATION_SERVICE, SYSTEM_SERVICE):
         return None
     return c.decide(Verdict.ASK, asked, error=Number.WAITING_FOR_CONFIGURATION)

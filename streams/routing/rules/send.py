@@ -8,7 +8,8 @@ from streams.routing.rules.rule import Context, Routes, Rule, always
 
 
 def _loops_back(c: Context, routes: Routes) -> Routes:
-    # For a message from outside, our own address is an ordinary forward that uses a hop (U-46).
+    # For a message from outside, a route to this instance is an ordinary forward, which uses a hop
+    # (U-46).
     here = c.inside and all(c.instance.is_here(a) for a in c.addresses)
     return routes if here else ()
 

@@ -22,7 +22,7 @@ _LONGEST_SQL = 120
 def event_sight(emitted: EmittedEvent) -> Sight:
     """Return the note of an event over its instance.
 
-    The first event of an initiator is its statement: BEGIN DIALOG.
+    The first event of an initiator is its BEGIN DIALOG statement.
     """
     event = emitted.event
     instance = event["instance"]

@@ -18,7 +18,7 @@ from streams.simulator.scenario import Abort, Begin, Crash, Cut, Failover, Scena
 from streams.topology import Topology
 
 FRESH = 0.05
-"""Share of decisions that are compared with a new forwarder's (invariant 6)."""
+"""Share of decisions that are compared with those of a new forwarder (invariant 6)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A mirrored pair in an explored estate: a target gets a partner, and fails over.
+"""Draw a mirrored pair in an explored estate: a target gets a partner and fails over.
 
 The partner has the same database in a separate instance; routes that name the target become
 mirrored routes. A catch-all route does not fail over. Return paths exist from both partners.

@@ -1,7 +1,7 @@
 """Draw a random scenario for a topology: dialogs, changes and faults.
 
-All faults are over when the quiet tail begins. The tail lasts for the time that invariant 5 allows
-for every dialog to finish.
+All faults are over when the quiet tail of the run begins. The tail lasts as long as invariant 5
+allows every dialog to finish.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _moment(chance: Chance, below: int) -> int:
 
 
 def _later(chance: Chance, at: int, busy: int) -> int:
-    """Return a later time, often only a little later."""
+    """Return a later time, often only slightly later."""
     if chance.happens(0.5):
         return at + _moment(chance, SECOND)
     return at + _moment(chance, max(busy - at, SECOND))

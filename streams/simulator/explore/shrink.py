@@ -1,7 +1,7 @@
 """Minimize a failing case: remove or simplify all parts that its violation does not need.
 
-The search is greedy: every proposal that still breaks the same invariant is accepted, and the round
-starts again until no proposal is left or the limit of tries is reached.
+The search is greedy: it accepts every proposal that still breaks the same invariant, and then
+starts another round. It ends when no proposal is left or the limit of tries is reached.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def shrink(case: Case, breaks: Breaks, tries: int = TRIES) -> Case:
 
 
 def _fewer_steps(case: Case) -> Iterator[Case]:
-    """Remove whole dialogs, then runs of steps, then pairs of a fault and its end."""
+    """Remove whole dialogs, then sequences of steps, then pairs of a fault and its end."""
     steps = case.scenario.steps
     for name in [s.action.dialog for s in steps if isinstance(s.action, Begin)]:
         yield _with_steps(case, tuple(s for s in steps if _dialog(s) != name))

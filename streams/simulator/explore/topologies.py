@@ -31,7 +31,7 @@ from streams.topology import (
 )
 
 ORDERS = "Orders"
-"""The contract besides DEFAULT: the initiator sends Order and Note, the target Reply and Note."""
+"""The contract besides DEFAULT: initiators send Order and Note; targets send Reply and Note."""
 NOBODY = "tcp://Gone:4022"
 _TRANSPORTS = (*[Transport.FAILOVER] * 3, Transport.ALL, Transport.SEEDED)
 

@@ -1,7 +1,7 @@
-"""Export a topology as T-SQL that a server accepts, and that imports as the same topology.
+"""Export a topology as T-SQL that a server accepts; importing it gives the same topology.
 
-For everything that T-SQL cannot express, there is a comment in its place and a :class:`LeftOut`; an
-exported folder has the missing part in its ``topology.yaml``.
+For each property that T-SQL cannot express, the script has a comment and a :class:`LeftOut`. An
+exported folder contains the missing part in its ``topology.yaml``.
 """
 
 from streams.topology.export.explicit import explicit_instance

@@ -50,7 +50,7 @@ def _endpoint(endpoint: Endpoint, port: int) -> Endpoint:
 
 
 def _authentication(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words in capitals, except for the certificate's name."""
+    """Return the words in upper case, except for the certificate's name."""
     return tuple(
         word if n and words[n - 1].upper() == "CERTIFICATE" else word.upper()
         for n, word in enumerate(words)

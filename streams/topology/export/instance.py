@@ -63,7 +63,7 @@ def _addresses(script: Script, instance: Instance) -> None:
 
 
 def _system_database(script: Script, instance: Instance, database: Database, now: float) -> None:
-    """Write the content of a database that always exists, if any."""
+    """Write the content, if any, of a database that always exists."""
     before = len(script.lines)
     _database(script, instance, database, now)
     if len(script.lines) == before + 2:  # USE and GO

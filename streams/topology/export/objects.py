@@ -1,6 +1,6 @@
 """Write message types, contracts, queues, services and priorities in order of dependency.
 
-An object that T-SQL cannot express is left out, with the reason.
+An object that T-SQL cannot express is left out, and the reason is recorded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SYSTEM = "every database has one with this name"
 
 
 def write_objects(script: Script, database: Database) -> None:
-    """Write all objects of dialogs, except for routes and security."""
+    """Write all Service Broker objects, except for routes and security."""
     _schemas(script, database)
     for message_type in database.message_types.values():
         _message_type(script, message_type)

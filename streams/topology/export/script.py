@@ -23,7 +23,8 @@ Item = MessageType | Contract | Queue | Service | Route | Priority | Binding | C
 class LeftOut:
     """An object that the script leaves out, and the reason.
 
-    ``item`` is an object that ``topology.yaml`` can express instead; ``lost``: it cannot.
+    ``item`` is an object that ``topology.yaml`` can express instead; ``lost``: ``topology.yaml``
+    cannot express it either.
     """
 
     subject: str

@@ -103,7 +103,7 @@ def _options(e: Endpoint) -> list[str]:
 
 
 def _words(words: tuple[str, ...]) -> str:
-    """Return the words of a clause, with other texts, such as a certificate's name, in brackets."""
+    """Return the words of a clause; other texts, such as a certificate's name, are in brackets."""
     named = [n and words[n - 1] == "CERTIFICATE" for n in range(len(words))]
     return " ".join(
         bracket(word) if by or not _WORD.fullmatch(word) else word

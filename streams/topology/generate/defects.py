@@ -1,7 +1,7 @@
 """Plant typical defects of real estates, and record them.
 
-Each kind is a row: the resulting finding, the flows that the defect fits, and the change. No two
-defects concern the same instance, so that no defect hides another.
+Each kind of defect is a row: the resulting finding, the flows that it can affect, and the change.
+No two defects concern the same instance, so that no defect hides another.
 """
 
 from __future__ import annotations

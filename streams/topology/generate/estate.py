@@ -1,8 +1,8 @@
 """Grow an estate flow by flow up to the requested number of routes.
 
 Applications send to services of their own region directly or through its gateways, and to services
-of other regions over gateways and hubs. Every path has its return path, and planted defects are
-recorded, so that a checker can be tested.
+of other regions over gateways and hubs. Every path has a return path. Planted defects are recorded,
+so that a checker can be tested.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def generate_estate(wish: Wish) -> GeneratedEstate:
 
 
 class _Growth:
-    """Draw flows: from applications in turn, preferably to services already in use."""
+    """Draw flows from the applications in turn, preferably to services already in use."""
 
     def __init__(self, layout: Layout, chance: Chance, draft: Draft) -> None:
         self._layout = layout
@@ -160,7 +160,7 @@ class _Growth:
     # --- Paths of its messages -----------------------------------------------------------------
 
     def _flow(self, region: int, app: Home, offer: Offer, *, explicit: bool) -> Flow | None:
-        """Return the flow; ``None`` if it exists, or one of several homes is at the application."""
+        """Return the flow; ``None`` if it exists, or if the server has one of the several homes."""
         if (app.table, offer.service) in self._known:
             return None
         if any(home.table[0] == app.table[0] for home in offer.homes):
@@ -169,7 +169,7 @@ class _Growth:
         return Flow(app, offer, path_kind, tiers, rows_between(app, offer, tiers))
 
     def _local(self, app: Home, offer: Offer, *, explicit: bool) -> Flow | None:
-        """Return a flow within an instance: by its own route, or by AutoCreatedLocal."""
+        """Return a flow within an instance, which uses its own route or AutoCreatedLocal."""
         if len(offer.homes) > 1:
             return None
         here, [home] = app.table[0], offer.homes

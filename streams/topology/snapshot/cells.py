@@ -50,7 +50,7 @@ def read_cell(kind: CellType, raw: object, offset_minutes: int = 0) -> Any:
 
 
 def _clean(text: str) -> str:
-    """Replace halves of surrogate pairs, which JSON can contain but no output can."""
+    """Replace lone surrogates, which are allowed in JSON but not in output."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,4 +1,4 @@
-"""Apply statements. Statements that the engine would reject are omitted and become findings."""
+"""Apply statements. Statements that the engine would reject become findings instead."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Track blocks and branches to know which statements certainly run and which variables stay known.
 
 Conditions are not evaluated. Statements under IF are applied if possible: CREATE if the object does
-not exist, ALTER and DROP if it exists, without a warning otherwise. Of IF and ELSE, only the first
-branch with an effect is applied. CATCH blocks are not applied.
+not exist, ALTER and DROP if it exists, without a warning otherwise. If IF has an ELSE, only the
+first branch with an effect is applied. CATCH blocks are not applied.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Find the end of a statement.
 
-T-SQL does not require semicolons, so a statement ends before the first word of the next.
+T-SQL does not require semicolons, so a statement ends before the first word of the next statement.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def read_over(
     """Move to the end of the statement that began at ``start``, if the end can be found.
 
     ``understood`` returns whether a supported statement begins here; ``broken``: this statement is
-    invalid, so its parentheses may also be wrong. ``since``: where to start; default: the cursor.
+    invalid, so its parentheses may also be wrong. ``since``: the position at which to start, by
+    default the cursor.
     """
     tokens = cursor.tokens
     first = tokens[start]

@@ -240,8 +240,8 @@ class Lexer:
     def _is_doubtful(self) -> bool:
         """Return whether any string in this script is not closed.
 
-        If a string is not closed, a string that spans a GO is the likely cause: a missing quote
-        inverts all later quotes, and otherwise only the last string would be reported.
+        If so, the likely cause is a string that spans a GO, because a missing quote inverts all
+        later quotes. Without this check, only the last string would be reported.
         """
         if self._doubtful is None:
             rest = Lexer(self.text[self._at :], self.file, self.reading)
@@ -293,7 +293,7 @@ class Lexer:
 
 
 def _content(raw: str, group: str) -> str:
-    """Return the text between the quotes, with each doubled quote as one."""
+    """Return the text between the quotes, with each doubled quote reduced to one."""
     begin = 1 if raw[0] not in "nN" else 2
     inner = raw[begin:-1]
     closing = {"string": "'", "bracket": "]", "quote": '"'}.get(group)

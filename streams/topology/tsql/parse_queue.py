@@ -57,7 +57,7 @@ def _switch(cursor: Cursor, word: str) -> bool:
 
 
 def _activation(cursor: Cursor) -> dict[str, str | int | None]:
-    """Read ACTIVATION ( ... ); STATUS = OFF keeps the procedure for a later ON, DROP removes it."""
+    """Read ACTIVATION ( ... ); STATUS = OFF keeps the procedure for a later ON; DROP removes it."""
     cursor.expect_mark("(")
     changes: dict[str, str | int | None] = {}
     while True:

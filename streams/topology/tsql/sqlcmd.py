@@ -7,9 +7,9 @@ import re
 from streams.errors import InputError
 
 MOST_ADDED = 1_000_000
-"""The number of characters that replacing variables may add to a script of up to this length.
+"""Maximum number of characters that variables may add to a script of up to this length.
 
-To a longer script, it may add as many characters as the script has.
+In a longer script, variables may add as many characters as the script has.
 """
 _SETVAR = re.compile(r':setvar\s+(\w[\w-]*)(?:\s+(?:"((?:[^"]|"")*)"|(\S+)))?\s*$', re.IGNORECASE)
 _USED = re.compile(r"\$\((\w[\w-]*)\)")

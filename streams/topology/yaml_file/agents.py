@@ -26,7 +26,7 @@ _APPLICATION = re.compile(r"[\w.]+:[\w.]+")
 
 
 def read_agents(node: Node) -> dict[str, Agent]:
-    """Read the agents by name; their processes and logs have the same names."""
+    """Read the agents, keyed by name; their processes and logs have the same names."""
     rows = node.named("agents").items()
     return {name: _agent(name, key, value) for name, (key, value) in rows}
 

@@ -58,7 +58,7 @@ def parse_yaml(text: str, file: str) -> Node | None:
 
 
 def _refuse_depth(text: str, file: str) -> None:
-    """Raise InputError if lists and mappings nest so deeply that the composer would crash."""
+    """Raise InputError if lists and mappings are nested so deeply that the composer would crash."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):

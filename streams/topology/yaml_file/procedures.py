@@ -12,7 +12,7 @@ _MANY = 2**31 - 1
 
 
 def read_procedures(node: Node) -> dict[str, Procedure]:
-    """Read procedures by their names."""
+    """Read procedures, keyed by name."""
     rows = node.named("procedures").items()
     return {name: _procedure(name, key, value) for name, (key, value) in rows}
 
@@ -20,7 +20,7 @@ def read_procedures(node: Node) -> dict[str, Procedure]:
 def _procedure(name: str, key: Node, node: Node) -> Procedure:
     given = node.fields("a procedure", _PROCEDURE)
     begins = given["begins"].items("begins") if "begins" in given else ()
-    # The number of END CONVERSATION statements, because the file does not have their places.
+    # Only the number of END CONVERSATION statements, because the file does not have their places.
     ends = given["ends"].integer("ends", 0, _MANY) if "ends" in given else 0
     receives, calls = (
         given[word].texts(word) if word in given else () for word in ("receives", "calls")

@@ -14,7 +14,7 @@ PERMISSIONS = {Securable.SERVICE: "SEND", Securable.ENDPOINT: "CONNECT"}
 
 
 def read_certificates(node: Node) -> dict[str, Certificate]:
-    """Read certificates by their names."""
+    """Read certificates, keyed by name."""
     rows = node.named("certificates").items()
     return {name: _certificate(name, key, value) for name, (key, value) in rows}
 

@@ -23,7 +23,7 @@ def endpoint_security(e: Endpoint) -> dict[str, Any]:
 
 
 def certificates(held: Mapping[str, Certificate]) -> dict[str, Any]:
-    """Return certificates by their names."""
+    """Return certificates, keyed by name."""
     return {c.name: _certificate(c) for c in held.values()}
 
 
