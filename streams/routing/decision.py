@@ -32,8 +32,8 @@ class Decision:
     ``step`` is the matching step that ended the search (``M1`` to ``M7``), or ``REPLY``. ``routes``
     are the names of the chosen tier's routes, and ``broker`` is the broker id on the wire (U-07).
     ``addresses`` are the next hops, and ``candidates`` are the databases that can accept the
-    message. If ``looped_back`` is set, the message was decided as if it had arrived from outside
-    (R9).
+    message. If ``looped_back`` is set, the decision was made as if the message had arrived from
+    outside (R9).
     """
 
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""The two choices that depend on a dialog's id: uniform, but deterministic (3.1, U-13)."""
+"""The two choices that depend on a dialog's id; they are uniform but deterministic (3.1, U-13)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Find the database of an instance for a message (R7).
 
 There is one function for each of the three questions of R7. :mod:`streams.routing.rules.locate`
-uses them for a plan, and :func:`locate` for an arrived frame with a known conversation.
+uses these functions for a plan, and :func:`locate` uses them for an arrived frame with a known
+conversation.
 """
 
 from __future__ import annotations

@@ -137,8 +137,8 @@ class Database:
 class Instance:
     """A SQL Server process, as input of the routing decision.
 
-    ``hosts`` contains other names and addresses of this instance, which are case-insensitive. Any
-    of them with the port of ``address`` is a loop-back (U-45). ``msdb`` contains the routes for
+    ``hosts`` contains other names and addresses of this instance; they are case-insensitive. Any of
+    these hosts with the port of ``address`` is a loop-back (U-45). ``msdb`` contains the routes for
     messages from outside.
     """
 

@@ -1,4 +1,4 @@
-"""Invariant 7: the state of a dialog or a forwarder stays bounded, however long the backlog.
+"""Invariant 7: the state of a dialog or a forwarder stays bounded, however long the backlog is.
 
 The bounded values of a dialog are its state record, its undelivered fragments, the positions per
 chunk, the chunk records (only of waiting messages) and the fragments in flight. The bounded values

@@ -1,7 +1,7 @@
 """Serialize values to real copies, as cheaply as the standard library allows.
 
-A :class:`Shape` writes the fields of a dataclass or a named tuple as a tuple, with ``marshal``;
-unsupported types (GUIDs, enums) are converted by the field's type. The bytes are compared and
+A :class:`Shape` writes the fields of a dataclass or a named tuple as a tuple, with ``marshal``; it
+converts unsupported types (GUIDs, enums) according to the field's type. The bytes are compared and
 hashed but never leave the process, so Python's own format is sufficient. Its version 2 gives equal
 bytes for equal values. :class:`Codec` is the envelope for ``node``.
 """

@@ -47,8 +47,9 @@ def crash(instance: Instance) -> None:
 def follow_roles(instance: Instance) -> None:
     """Start workers for pairs whose principal, by its catalog, is the instance; stop the others.
 
-    A newer epoch ends the process of an older epoch wherever that process runs, and its uncommitted
-    work is lost. A process whose epoch is older than that of the pair cannot start.
+    A newer epoch ends the process of an older epoch, wherever that process runs, and the
+    uncommitted work of that process is lost. A process whose epoch is older than that of the pair
+    cannot start.
     """
     for database, store in instance.pairs.items():
         mirror, running = instance.catalog.mirrors[instance.name, database], store.endpoint

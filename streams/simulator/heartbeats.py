@@ -76,7 +76,7 @@ class Heartbeats:
         return self._claims[reader].get(instance)
 
     def _look(self, reader: str, instance: str) -> None:
-        """Let a reader read an instance's last heartbeat, unless their link is down."""
+        """Let a reader read an instance's last heartbeat, unless the link between them is down."""
         view, since = self._views.get(reader), self._since.get(instance)
         if view is None:
             return

@@ -6,7 +6,7 @@
 4. hops never exceed the limit; nothing is forwarded after its time to live
 5. when faults stop and a route exists, every dialog finishes (:mod:`streams.simulator.finish`)
 6. a forwarder has no dialog state: a new forwarder makes the same decisions
-7. state per dialog stays bounded however long the backlog (:mod:`streams.simulator.bounds`)
+7. state per dialog stays bounded, however long the backlog is (:mod:`streams.simulator.bounds`)
 
 A broken invariant is returned as a :class:`Violation`, not raised.
 """
@@ -66,7 +66,8 @@ class _Received:
 class Invariants:
     """The checks of one run; ``violation`` is the first violation.
 
-    ``fresh`` is the share of decisions that are compared with a new forwarder's (invariant 6).
+    ``fresh`` is the share of decisions that are compared with those of a new forwarder (invariant
+    6).
     """
 
     clock: Clock

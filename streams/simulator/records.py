@@ -39,8 +39,8 @@ class TopicRecord:
 def topic_records(run: Simulation) -> Iterator[TopicRecord]:
     """Yield the records of all topics of a completed run, topic by topic.
 
-    The order of the topics is: ``cmd``, ``out``, ``txq``, ``in``, ``ack`` of each instance; then
-    all queues, interleaved, and ``event``.
+    The order of the topics is as follows: ``cmd``, ``out``, ``txq``, ``in`` and ``ack`` of each
+    instance, then all queues, interleaved, and finally ``event``.
     """
     for instance in run.instances.values():
         yield from _inputs(instance)

@@ -1,7 +1,7 @@
 """A scenario as values: the network, the steps, and the faults.
 
 Times and durations are whole microseconds of virtual time. :mod:`streams.simulator.read` reads
-scenarios from files, :mod:`streams.simulator.write` writes them.
+scenarios from files, and :mod:`streams.simulator.write` writes them.
 """
 
 from __future__ import annotations

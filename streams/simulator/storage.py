@@ -42,7 +42,8 @@ from streams.topology import Topology
 class Entry(NamedTuple):
     """A record of a topic; its offset is its index in the topic.
 
-    ``route`` is ``None`` in ``cmd`` and for a Status, ``message`` for an acknowledgement.
+    ``route`` is ``None`` in ``cmd`` and for a Status; ``message`` is ``None`` for an
+    acknowledgement.
     """
 
     key: bytes
@@ -144,7 +145,7 @@ class Batch:
 class Store:
     """The durable part of an instance, or of a mirrored pair, which has no ``txq``.
 
-    ``database`` is the pair's database, ``None`` for an instance. ``forwarded`` contains the
+    ``database`` is the pair's database, or ``None`` for an instance. ``forwarded`` contains the
     committed positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is the consumer of the
     other topics. The endpoint was started in ``epoch``; an endpoint with a lower epoch can no
     longer start. ``trim_point`` contains the start offsets of its inputs; earlier records are

@@ -1,4 +1,4 @@
-"""The topology: instances, databases, routes, services, from a folder or a catalog.
+"""The topology: instances, databases, routes and services, from a folder or a catalog.
 
 :func:`load` reads ``topology.yaml`` and T-SQL; :func:`routing_instances` compiles the result for
 :mod:`streams.routing`; :func:`flatten` turns it into the objects of the ``catalog`` topic. The

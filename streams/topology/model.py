@@ -39,7 +39,7 @@ class Endpoint:
     """An instance's endpoint FOR SERVICE_BROKER; ``port`` is its LISTENER_PORT.
 
     ``algorithms`` and ``authentication`` are the words of the statement, in order. ``hide_path``:
-    copies that leave its Kafka cluster here have only this instance in their path.
+    copies that leave the Kafka cluster through this instance have only this instance in their path.
     """
 
     state: EndpointState = EndpointState.STARTED
@@ -106,7 +106,7 @@ class Instance:
 class Claims:
     """The senders that a cluster may name in frames for other clusters.
 
-    ``None`` means that they follow from the topology (:mod:`streams.topology.ingress`).
+    ``None`` means that the senders follow from the topology (:mod:`streams.topology.ingress`).
     """
 
     services: tuple[str, ...] | None = None

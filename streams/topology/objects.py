@@ -1,7 +1,7 @@
 """The objects of one database: message types, contracts, queues, services, routes and rules.
 
-Values are kept as written: a route here may break the rules of ``CREATE ROUTE`` (C-06), which is a
-finding. Sources do not affect comparisons.
+Values are kept as written: a route may break the rules of ``CREATE ROUTE`` (C-06), which is then
+reported as a finding. Sources do not affect comparisons.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ _LONGEST_GROUP = 255
 def is_group(name: str) -> bool:
     """Return whether a consumer group may have this name.
 
-    Kafka has no group without a name, and in ACLs ``*`` means every group. The client library
-    removes spaces at the ends of a name, and aborts the process if nothing is left.
+    Kafka does not allow a group without a name, and in ACLs, ``*`` means every group. The client
+    library removes spaces at the ends of a name, and aborts the process if nothing is left.
     """
     is_visible = 0 < len(name) <= _LONGEST_GROUP and min(name) >= " "
     return is_visible and name == name.strip() and name != "*"
@@ -162,8 +162,8 @@ class Binding:
 class Mirror:
     """A database's mirrored pair, and its role in it.
 
-    ``epoch`` counts the pair's failovers; if two partners claim the role, the claim with the higher
-    epoch is valid.
+    ``epoch`` counts the pair's failovers; if both partners claim to be the principal, the claim
+    with the higher epoch is valid.
     """
 
     pair: str
@@ -173,7 +173,7 @@ class Mirror:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A broker. ``enabled`` is the delivery switch; ``routes`` are ordered by ``route_id``.
+    """A broker. ``enabled``: message delivery is on. ``routes`` are ordered by ``route_id``.
 
     ``honor_priority``: transmission also follows priorities (4.12). ``schemas``: the text of each
     XML schema collection. ``error_epoch`` counts the uses of ERROR_BROKER_CONVERSATIONS: a

@@ -1,4 +1,4 @@
-"""The entries of a directory of services, for routes on request (reference 2.5).
+"""The entries of a service directory, for routes on request (reference 2.5).
 
 A directory is external data, so an offer may break the rules of CREATE ROUTE. The requester then
 gets an error for this offer.

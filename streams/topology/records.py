@@ -34,7 +34,7 @@ def encode(value: Any, without: frozenset[str] = frozenset()) -> Any:
 
 
 def decode(cls: type[T], data: Mapping[str, Any]) -> T:
-    """Return the dataclass from which :func:`encode` made ``data``.
+    """Return the object from which :func:`encode` made ``data``.
 
     Raises ValueError if a value does not have its field's type. The catalog may contain any values,
     and a number instead of a text would fail much later, in a worker's thread.

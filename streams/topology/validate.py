@@ -1,7 +1,8 @@
 """The rules of CREATE and ALTER ROUTE: V1 to V14 of the reference (1.4), as a table.
 
-A rule checks the resulting route, even for ALTER. T-SQL that breaks a rule is omitted, as in the
-engine; YAML defines records as they are (C-06). Both kinds of violation become TA-20.
+A rule checks the resulting route, even for ALTER. A T-SQL statement that breaks a rule is not
+applied, as in the engine. YAML defines records as they are (C-06). Both kinds of violation become
+TA-20.
 """
 
 from __future__ import annotations

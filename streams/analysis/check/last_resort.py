@@ -143,8 +143,8 @@ CHECKS = (
         "reference 1.1",
         "AutoCreatedLocal lets a database find the services of its own instance. Without it and "
         "without another catch-all route, a dialog with another database of the instance waits for "
-        "a route. In msdb of an instance that forwards, it exposes the services of that instance "
-        "to every sender that can reach the forwarder.",
+        "a route. In msdb of an instance that forwards, AutoCreatedLocal exposes the services of "
+        "that instance to every sender that can reach the forwarder.",
         "In a user database: create LOCAL routes that name the services of the instance. In msdb "
         "of a forwarder: drop AutoCreatedLocal and create routes for the services that should be "
         "reachable.",

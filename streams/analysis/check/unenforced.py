@@ -112,10 +112,10 @@ CHECKS = (
         (Severity.INFO,),
         "reference 4.14, 8.2",
         "SQL Server requires SEND on a service and CONNECT on an endpoint, and encrypts dialogs "
-        "with the certificates of users. Hopline reads these settings, because they decide "
-        "whether dialogs work on SQL Server. Hopline's own workers have no users: a client that "
-        "may write to an instance's topics can send for each of its services, and a client that "
-        "may read them can read the bodies.",
+        "with the certificates of users. Hopline reads these settings, because they decide whether "
+        "dialogs work on SQL Server. Hopline's own workers have no users: a client that may write "
+        "to an instance's topics can send as any of its services, and a client that may read these "
+        "topics can read the bodies.",
         "Control access to topics with Kafka ACLs (hopline acl), and use TLS between brokers and "
         "clients.",
         unenforced,

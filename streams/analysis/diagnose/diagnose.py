@@ -18,8 +18,8 @@ _NEEDED = frozenset({"transmission_queue", "conversation_endpoints"})
 def diagnose(snapshot: Snapshot, now: float, around: Topology | None = None) -> Diagnoses:
     """Explain why rows are stuck; ``now`` (epoch seconds) is used if the snapshot has no time.
 
-    ``around`` describes instances without a snapshot: gateways, or the far side. Raises UsageError
-    if the snapshot lacks the views with messages and dialogs.
+    ``around`` describes instances without a snapshot: gateways, or the other side of dialogs.
+    Raises UsageError if the snapshot lacks the views with messages and dialogs.
     """
     if all(set(live.missing) >= _NEEDED for live in snapshot.live.values()):
         raise UsageError(

@@ -9,7 +9,7 @@ from uuid import UUID
 from streams.topology import Source
 
 EXAMPLES = 3
-"""Maximum dialogs and places shown for a group."""
+"""Maximum number of dialogs and places shown for a group."""
 T = TypeVar("T")
 
 

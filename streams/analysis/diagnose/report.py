@@ -16,7 +16,7 @@ class Diagnosis:
     """Rows with the same cause: their number, the oldest row's age in seconds, and the evidence.
 
     ``also``: later causes in the table that also apply. ``conversations`` contains a few of the
-    dialogs, ``sources`` the places of their rows.
+    dialogs, and ``sources`` contains the places of their rows.
     """
 
     cause: Cause[Any]

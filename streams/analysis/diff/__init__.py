@@ -1,7 +1,8 @@
 """Compare two topologies, flow by flow and dialog by dialog.
 
-:func:`compare_topologies` compares every flow of either topology; :func:`remove` derives the second
-topology from the first (the what-if TA-40); :class:`Dialogs` compares real dialogs, for captures.
+:func:`compare_topologies` compares every flow of either topology. :func:`remove` derives the second
+topology from the first (the what-if TA-40). :class:`Dialogs` compares the real dialogs of a
+capture.
 """
 
 from streams.analysis.diff.compare import Change, compare_dialogs, compare_flows

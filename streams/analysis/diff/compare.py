@@ -32,7 +32,7 @@ def worst(changes: Iterable[Change | None]) -> Change | None:
 
 
 def compare_flows(before: Reach, after: Reach, open_only: Collection[Target] = ()) -> Change | None:
-    """Compare the databases that all dialogs of a flow reach.
+    """Compare the databases that the dialogs of a flow reach before and after a change.
 
     A database whose broker id is now reached elsewhere has moved; a database that is no longer
     reached by any path has stopped, even if its dialogs now reach another database. Dialogs that

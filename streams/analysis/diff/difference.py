@@ -39,10 +39,10 @@ NOTHING = Touched()
 class FlowChange:
     """A changed flow.
 
-    ``losses`` are the new losses, ``left`` the steps of working paths that are no longer taken, and
-    ``taken`` the steps of new working paths. ``splits``: one dialog can now reach several databases
-    (TA-12), which was impossible before. ``open_only`` are databases that no new dialog reaches,
-    but open dialogs still do, because they name the database's broker id.
+    ``losses`` are the new losses, ``left`` are the steps of working paths that are no longer taken,
+    and ``taken`` are the steps of new working paths. ``splits``: one dialog can now reach several
+    databases (TA-12), which was impossible before. ``open_only`` are databases that no new dialog
+    reaches, but open dialogs still do, because they name the database's broker id.
     """
 
     flow: Direction

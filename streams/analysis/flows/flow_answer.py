@@ -58,7 +58,7 @@ def _by_forth(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...
 
 
 def locked(estate: Estate, answer: FlowAnswer) -> tuple[Later, ...]:
-    """Return how a flow continues after a target has acknowledged.
+    """Return how a flow continues after a target has acknowledged a message.
 
     After the acknowledgement, the dialog has a broker id (reference 2.1), so routes match
     differently. The result is empty if the flow names a broker id from the start.

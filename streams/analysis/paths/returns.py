@@ -1,12 +1,13 @@
-"""Return paths of acknowledgements: the shortest path from every target database.
+"""Return paths of acknowledgements: the shortest return path from every target database.
 
 Unlike outbound paths, return paths are not counted, because one path that arrives is enough. So a
 single backward search covers all databases at once, regardless of cycles.
 
 There are three different searches for return paths. This search finds whether any path arrives,
-from hundreds of databases; ``flows.flow_answer`` also finds the paths that fail and the instances
-in between; ``diff.course`` counts the paths. In all three searches, :meth:`Ending.is_home` decides
-whether an acknowledgement has arrived, and :class:`Network` decides which steps follow a state.
+from hundreds of databases. The search in ``flows.flow_answer`` also finds the paths that fail and
+the instances in between. The search in ``diff.course`` counts the paths. In all three searches,
+:meth:`Ending.is_home` decides whether an acknowledgement has arrived, and :class:`Network` decides
+which steps follow a state.
 """
 
 from __future__ import annotations

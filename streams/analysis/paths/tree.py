@@ -43,7 +43,7 @@ class _Node:
 
 
 def path_text(paths: Paths) -> str:
-    """Return paths as a tree: one instance per line, common prefixes drawn once.
+    """Return paths as a tree with one instance per line; common prefixes are drawn once.
 
     If there are more paths than the limit, similar paths share a line, and a table shows all ends.
     """

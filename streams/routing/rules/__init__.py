@@ -1,6 +1,7 @@
 """The routing decision as tables of rules, R1 to R10 of the reference (section 2.2).
 
-A message passes five tables, each of which is walked from the top until a rule answers:
+A message passes through five tables. In each table, the rules are tried from the top until one
+answers:
 
     ENTRY   may this message be classified at all, and is it a reply?     R1.1, R2.1, REPLY
     MATCH   which routes match?                                           M1 ... M7
@@ -8,9 +9,9 @@ A message passes five tables, each of which is walked from the top until a rule 
     LOCATE  LOCAL: which database?                                        R7.1, R7.2a, R7.2b
     SEND    network: loop back, forward if allowed, or just send?         R8.1 ... R8.4, R6
 
-A rule takes the context and the remaining routes. It returns routes (with which the next table
-continues), a decision (the end), or nothing (the next rule is tried). The tables are values, so a
-test can remove one rule and require that an example of the reference fails.
+A rule takes the context and the remaining routes. It returns routes (the next table continues with
+them), a decision (the end), or nothing (the next rule is tried). The tables are values, so a test
+can remove one rule and require that an example of the reference fails.
 """
 
 from __future__ import annotations

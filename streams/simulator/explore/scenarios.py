@@ -1,7 +1,7 @@
 """Draw a random scenario for a topology: dialogs, changes and faults.
 
-All faults are over when the quiet tail of the run begins. The tail lasts as long as invariant 5
-allows every dialog to finish.
+All faults are over when the quiet tail of the run begins. The tail is as long as the time within
+which every dialog must finish by invariant 5.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Grow an estate flow by flow up to the requested number of routes.
 
 Applications send to services of their own region directly or through its gateways, and to services
-of other regions over gateways and hubs. Every path has a return path. Planted defects are recorded,
-so that a checker can be tested.
+of other regions through gateways and hubs. Every path has a return path. Planted defects are
+recorded, so that a checker can be tested.
 """
 
 from __future__ import annotations

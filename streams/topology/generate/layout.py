@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SMALLEST, LARGEST = 8, 26
-"""Minimum instances for a region with gateways, and maximum instances of a region."""
+"""Minimum number of instances of a region with gateways, and maximum of any region."""
 _PLACES = ("North", "South", "East", "West", "Central", "Coast", "Lakes", "Hills")
 
 

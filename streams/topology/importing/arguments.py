@@ -34,7 +34,7 @@ class Imported:
 
 
 def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
-    """Return the instances of the arguments; the scripts of a repeated instance are combined.
+    """Return the instances that the arguments name; scripts of a repeated instance are combined.
 
     Raises UsageError for missing or unreadable files.
     """

@@ -18,9 +18,9 @@ from streams.topology.validate import NOT_UNDERSTOOD
 class ImportReport:
     """The report; places refer to the copies in ``output``.
 
-    ``understood``: numbers of statements by instance and kind. ``unresolved``: statements that may
-    concern dialogs but depend on run-time values. ``findings``: as ``hopline check`` reports them
-    later.
+    ``understood``: the number of statements by instance and kind. ``unresolved``: statements that
+    may concern dialogs but depend on run-time values. ``findings``: as ``hopline check`` reports
+    them later.
     """
 
     output: Path

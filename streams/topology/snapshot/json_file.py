@@ -1,8 +1,8 @@
 """Read the JSON document that the query script produces for one instance.
 
-The document is found inside surrounding text (the script's XML, a header, a row count), and line
-breaks inserted by sqlcmd are removed. Its arrays are read row by row, so that a row keeps its line
-and column.
+The reader finds the document inside surrounding text (the script's XML, a header, a row count), and
+removes line breaks that sqlcmd inserted. It reads the arrays row by row, so that each row keeps its
+line and column.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REMEDY = (
 
 
 def is_json_snapshot(path: Path) -> bool:
-    """Return whether a file begins as a snapshot's document does."""
+    """Return whether a file begins like the document of a snapshot."""
     if path.suffix.casefold() not in (".json", ".xml", ".txt") or not path.is_file():
         return False
     with path.open("rb") as file:

@@ -10,7 +10,7 @@ from streams.topology.snapshot.rows import DATABASE
 from streams.topology.snapshot.views import VIEWS, Scope, View
 
 ROWS = 10_000
-"""Default maximum rows of a large view per database, which can be edited in the script."""
+"""Default maximum number of rows of a large view per database; it can be edited in the script."""
 _LARGE = {"transmission_queue": "enqueue_time", "conversation_endpoints": "lifetime"}
 _COUNTED = """\
 (SELECT c.view_name, c.row_count

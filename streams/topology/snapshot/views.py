@@ -34,8 +34,8 @@ class Scope(Enum):
 class View:
     """One view; a row without its ``key`` columns is a finding.
 
-    ``source``, ``where`` and ``expressions`` are the parts of the query, if the view's name and
-    columns are not sufficient.
+    ``source``, ``where`` and ``expressions`` are parts of the query that the view's name and
+    columns do not determine.
     """
 
     name: str

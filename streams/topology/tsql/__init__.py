@@ -1,7 +1,7 @@
 """Parse T-SQL that concerns routing and dialogs: tokens, statements, and their effects.
 
 :mod:`lexer` splits a script into batches of tokens, :mod:`walk` reads a batch statement by
-statement, :mod:`table` contains the supported statements, and :mod:`apply` their effects.
+statement, :mod:`table` contains the supported statements, and :mod:`apply` contains their effects.
 """
 
 from streams.topology.tsql.apply import apply_script

@@ -13,7 +13,7 @@ from streams.topology.tsql.tokens import Reading, Token, TokenType
 from streams.topology.tsql.values import Variables
 
 _DIGITS = 38
-"""Maximum digits of a number in SQL Server."""
+"""Maximum number of digits of a number in SQL Server."""
 
 
 class Cursor:

@@ -1,4 +1,4 @@
-"""A mutable instance to which statements are applied, and which finally becomes frozen values."""
+"""A mutable instance: statements change it, and ``build`` returns it as frozen values."""
 
 from __future__ import annotations
 

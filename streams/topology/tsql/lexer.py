@@ -57,7 +57,7 @@ class Lexer:
     """The batches of one script.
 
     ``place``: the place of the text, if it is a string in a script; there, GO does not separate
-    batches. ``unset`` collects uses of unset sqlcmd variables, ``remarks`` unusual text.
+    batches. ``unset`` collects uses of unset sqlcmd variables, and ``remarks`` unusual text.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """USE, CREATE and ALTER DATABASE, CREATE and ALTER ENDPOINT.
 
-A parser here returns ``None`` if the statement does not concern Service Broker, such as a
-database's files or an endpoint for mirroring. The statement is then skipped like any unsupported
-statement.
+A parser here returns ``None`` if the statement does not concern Service Broker, for example if it
+concerns a database's files or an endpoint for mirroring. The statement is then skipped like any
+unsupported statement.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tokens of T-SQL, and the patterns that recognize them.
 
 Strings, bracketed and quoted names, GO lines and sqlcmd's ``:`` lines are one token each, and
-comments are not tokens, so that later code never examines text. As-found reading also accepts the
+comments are not tokens. So later code never has to examine text. As-found reading also accepts the
 changes that word processors and web pages make to a script, and reports each in a remark.
 """
 
