@@ -10,7 +10,7 @@ from streams.routing import Decision, order_databases
 
 
 def database_of(decision: Decision, conversation: uuid.UUID | None) -> str | None:
-    """Return the database to which a message is delivered; of several, U-13 selects one."""
+    """Return the database that receives a message, selected by U-13 if there are several."""
     ordered = order_databases(decision.candidates, conversation)
     return ordered[0] if ordered else None
 

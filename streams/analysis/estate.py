@@ -17,8 +17,7 @@ from streams.topology.compile import LOOPBACK
 
 T = TypeVar("T")
 SOON = 7 * 24 * 60 * 60.0
-"""One week in seconds: a finding reports a lifetime or certificate that expires within this time.
-"""
+"""One week in seconds: findings report lifetimes and certificates that expire sooner."""
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ class Questions:
 
     @property
     def estate(self) -> Estate:
-        """Return the compiled topology, for functions without a method here."""
+        """Return the compiled topology, for functions that have no method in this class."""
         return self._estate
 
     @property

@@ -26,7 +26,7 @@ class AddressKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A next hop. ``host`` keeps its spelling but is compared ignoring case; see :attr:`key`."""
+    """A next hop. ``host`` keeps its spelling, but comparisons ignore its case; see :attr:`key`."""
 
     kind: AddressKind
     host: str = ""

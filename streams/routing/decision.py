@@ -14,7 +14,7 @@ FOREVER = float("inf")
 
 
 class Verdict(Enum):
-    """The outcome for the message; the values are the contract's words."""
+    """The outcome for the message; the values are used in JSON output."""
 
     DELIVER = "deliver"  # a database of this instance accepts it
     SEND = "send"  # sent from this instance, to the network

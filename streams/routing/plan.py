@@ -65,7 +65,7 @@ def explain(
     rules: Rules = RULES,
     strict_local_tier: bool = False,
 ) -> Explanation:
-    """Decide like :func:`plan`, for one conversation, and explain it rule by rule."""
+    """Decide like :func:`plan`, for one conversation, and explain the decision rule by rule."""
     trace: list[TraceStep] = []
     context = _context(instance, query, now, strict_local_tier)
     context.trace = trace

@@ -31,7 +31,7 @@ def confirmed(message: QueueMessage) -> bool:
 
 
 class Reader:
-    """One application, reading one queue from its start."""
+    """One application, which reads one queue from its start."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ _ORDERS = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
 
 
 def start(instance: Instance) -> None:
-    """Start an instance's endpoint workers: its own, and one for each pair that it leads."""
+    """Start an instance's endpoint workers: its own, and one per pair of which it is principal."""
     EndpointProcess(instance, instance.own)
     follow_roles(instance)
 

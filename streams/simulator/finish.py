@@ -33,7 +33,7 @@ SLACK = 10 * SECOND
 
 
 def judge_finish(run: System) -> None:
-    """Report invariant 5 for the first dialog that had enough time but did not finish."""
+    """Report the first dialog that had enough time but did not finish (invariant 5)."""
     calm = calm_at(run.scenario)
     if calm is None or not _is_mended(run):
         return

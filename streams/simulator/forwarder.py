@@ -233,7 +233,7 @@ class ForwarderProcess:
     # --- buffered copies -------------------------------------------------------------------------
 
     def _hold(self, entry: Entry, record: Record, now: int) -> Outcome:
-        """Buffer a copy, or drop it; headers do not count, as simulated envelopes are small."""
+        """Buffer a copy, or drop it; headers do not count, because simulated ones are small."""
         key = self.node.hold_key(record)
         number = self.holding.add(key, _Held(entry, record), forward_size(record.size))
         if number is not None:

@@ -83,7 +83,7 @@ class Instance:
 
     @property
     def now(self) -> int:
-        """Return the instance's clock, epoch milliseconds."""
+        """Return the instance's clock in epoch milliseconds."""
         return START + (self.around.clock.now + self.skew) // MILLISECOND
 
     @property

@@ -40,7 +40,7 @@ Answers = dict[str, Callable[[], Answer]]
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """Parse HOST:PORT, or a port alone, on loopback; raise UsageError."""
+    """Parse HOST:PORT, or a port alone (on loopback); raise UsageError for other texts."""
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65_535:
         raise UsageError(

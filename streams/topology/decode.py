@@ -15,9 +15,9 @@ def marked_encoding(data: bytes) -> str | None:
 def decode(data: bytes) -> tuple[str, str]:
     """Return the text of a script, and its encoding.
 
-    The byte order mark, or the zero bytes of UTF-16, determine the encoding. Otherwise, the
-    encoding is UTF-8, or cp1252 if the bytes are not valid UTF-8. Never raises: undecodable bytes
-    become U+FFFD.
+    A byte order mark or the zero bytes of UTF-16 determine the encoding. Otherwise, the encoding is
+    UTF-8, or cp1252 if the bytes are not valid UTF-8. Never raises: undecodable bytes become
+    U+FFFD.
     """
     encoding = marked_encoding(data) or unmarked_utf_16(data)
     if encoding is not None:

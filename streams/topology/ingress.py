@@ -99,7 +99,8 @@ class _Border:
         gateway, other = entrance
         expected = [route for _, route, to in self._outbound if to == other]
         services = {name for d in databases.values() for name in d.services}
-        # Errors of a removed remote service must still arrive, and stubs have no services.
+        # Errors of a removed remote service must still arrive, and stubs of instances have no
+        # services.
         services |= {r.service for r in expected if r.service is not None} - self._only_here
         brokers = {d.broker_id for d in databases.values()}
         brokers |= {r.broker for r in expected if r.broker is not None}

@@ -53,7 +53,7 @@ def schema_of(database: Database, message_type: MessageType) -> str | None:
 
 
 def queues_of(database: Database) -> tuple[Queue, ...]:
-    """Return all queues of a database, sorted by name; also those that only a service names."""
+    """Return all queues of a database, sorted by name, including those that only services name."""
     found = {queue.name.casefold(): queue for queue in database.queues.values()}
     for service in database.services.values():
         found.setdefault(service.queue.casefold(), Queue(service.queue))

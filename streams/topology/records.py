@@ -20,7 +20,7 @@ _LARGEST = 2**63
 
 
 def encode(value: Any, without: frozenset[str] = frozenset()) -> Any:
-    """Return a JSON-able form; sources and the fields named in ``without`` are omitted."""
+    """Return a JSON-serializable form without sources and the fields named in ``without``."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):

@@ -8,7 +8,7 @@ _DELIMITERS = ",;\t|"
 
 
 def delimiter_of(header: str, known: Collection[str]) -> str:
-    """Return the delimiter that yields the most known columns, and of several, the most words."""
+    """Return the delimiter that yields the most known columns, or else the most words."""
 
     def found(delimiter: str) -> tuple[int, int]:
         words = [word.strip().strip('"').casefold() for word in header.strip().split(delimiter)]

@@ -59,7 +59,7 @@ def share_of(topology: Topology, cluster: str) -> Topology:
 
 
 def _may_answer(agent: Agent, own: Iterable[Instance]) -> bool:
-    """Return whether an agent may have work in these instances; a custom application always may."""
+    """Return whether an agent may have work in these instances; always true for custom ones."""
     databases = (d for instance in own for d in instance.databases.values())
     return agent.service is None or any(agent.service in d.services for d in databases)
 

@@ -51,7 +51,7 @@ _UNUSABLE = (Number.ADDRESS_UNUSABLE, Number.ROUTE_INVALID)
 
 
 def no_address(estate: Estate) -> Iterator[Finding]:
-    """Find services with a TRANSPORT route whose names contain no address (2.3)."""
+    """Find services that TRANSPORT routes must find but whose names contain no address (2.3)."""
     for answer in answers_of(estate):
         flow, passage = answer.flow, answer.passage
         for failure in answer.failures:

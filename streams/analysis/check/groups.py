@@ -18,7 +18,7 @@ from streams.topology import BeginDialog, Finding, Procedure, Severity
 
 
 def spread(estate: Estate) -> Iterator[Finding]:
-    """Find services of the same databases that are balanced separately (3.1)."""
+    """Find services in the same databases that are balanced separately (3.1)."""
     for at in user_databases(estate):
         together: dict[frozenset[str], list[str]] = {}
         for service, brokers in _balanced(estate, at).items():
@@ -58,7 +58,7 @@ def _spread(estate: Estate, at: Home, services: list[str]) -> Finding:
 
 
 def _relates(at: Home, services: list[str]) -> bool:
-    """Return whether code in the database puts dialogs with one of the services into groups."""
+    """Return whether code in the database relates dialogs with one of the services to others."""
     begins = (b for p in at.database.procedures.values() for b in p.begins)
     return any(begin.related and begin.to in (None, *services) for begin in begins)
 

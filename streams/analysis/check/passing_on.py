@@ -65,7 +65,7 @@ def not_forwarding(estate: Estate) -> Iterable[Finding]:
 
 
 def _counted(troubles: Iterable[Trouble]) -> str:
-    """Name the flows that the failures affect, and the affected messages."""
+    """Name the first affected flow and the number of others; replies are marked."""
     flows = {str(t.answers[0].flow): t.phase for t in troubles}
     count = len({str(answer.flow) for t in troubles for answer in t.answers})
     first, phase = next(iter(flows.items()))

@@ -89,7 +89,7 @@ def evidence(estate: Estate, trouble: Trouble) -> dict[str, Any]:
 
 
 def table_of(estate: Estate, trouble: Trouble) -> Home:
-    """Return the database whose table decides at the end."""
+    """Return the database whose table decides at the end of the failing path."""
     state, step = trouble.failure.hops[-1]
     instance = estate.topology.instances[state.instance]
     outside = state.database is None or step.decision.looped_back

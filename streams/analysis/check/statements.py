@@ -15,7 +15,7 @@ LISTED = 20
 
 
 def refused(estate: Estate) -> Iterable[Finding]:
-    """Return the findings of parsing, and the unresolved values of each instance."""
+    """Return the findings from parsing, and the unresolved values of each instance."""
     yield from estate.topology.findings
     unresolved: dict[str, list[Skipped]] = {}
     for one in estate.topology.skipped:

@@ -21,7 +21,7 @@ class Suppressed:
     by: Suppression
 
     def to_json(self) -> dict[str, Any]:
-        """Return the finding with the contract's keys, and the reason for its suppression."""
+        """Return the finding as for JSON output, and the reason for its suppression."""
         until = None if self.by.until is None else self.by.until.isoformat()
         place = self.by.source
         return {

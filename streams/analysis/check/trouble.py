@@ -86,7 +86,7 @@ class Trouble:
 
 
 def troubles_of(estate: Estate) -> tuple[Trouble, ...]:
-    """Return all failures by cause; computed once."""
+    """Return all failures, grouped by cause; they are computed once."""
     return estate.once(_collect)
 
 
@@ -156,7 +156,7 @@ def _responsible(estate: Estate, failure: Failure, service: str) -> At | None:
 
 
 def at_fault(estate: Estate, trouble: Trouble) -> Instance:
-    """Return the instance that causes the failure: the last instance, or the silent next hop."""
+    """Return the instance at fault: the last one, or the next hop if it does not answer."""
     here = estate.topology.instances[trouble.instance]
     address = trouble.failure.hops[-1][1].address
     if trouble.cause is not Cause.NOT_STARTED or address is None or not here.started:

@@ -135,7 +135,7 @@ class Case:
 
     @property
     def failed_end(self) -> Ending | None:
-        """Return the kind of end of the failing path."""
+        """Return the end of the failing path."""
         return None if self.failure is None else self.failure.ending
 
     @property

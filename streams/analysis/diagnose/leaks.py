@@ -17,7 +17,7 @@ LONG, IDLE = HOUR, 7 * DAY
 :data:`IDLE` is for endpoints that are conversing, because a dialog may be in use for days.
 """
 MANY = 100
-"""Number of similar endpoints from which they are suspicious at any age."""
+"""Number of similar endpoints at which they are suspicious regardless of their age."""
 _OLDEST = 30 * 365 * DAY
 
 
@@ -38,7 +38,7 @@ class Side:
 
     @property
     def age(self) -> float | None:
-        """Return the age in seconds; ``None`` unless the default lifetime shows the start."""
+        """Return the age in seconds; ``None`` unless it follows from the default lifetime."""
         if self.endpoint.expires is None or self.taken_at is None:
             return None
         age = self.taken_at - (self.endpoint.expires - LIFETIME_MAX)

@@ -121,7 +121,7 @@ class Status:
 
     @property
     def empty(self) -> bool:
-        """Return whether no attempt has failed, or no attempt was made yet."""
+        """Return whether no attempt has failed so far, or none was made yet."""
         return not self.text
 
     @property

@@ -47,7 +47,7 @@ class Dialogs:
         self._olds, self._news = _Side(self.old), _Side(self.new)
 
     def fate(self, direction: Direction, conversation: uuid.UUID) -> Fate:
-        """Return the destinations of the messages that a side of a dialog sends."""
+        """Return the destinations of the messages that one side of a dialog sends."""
         before = self._olds.reach(direction, conversation)
         after = self._news.reach(direction, conversation)
         known = before.missing is None or after.missing is None

@@ -190,7 +190,7 @@ def _begins(topology: Topology) -> Iterator[tuple[Instance, Database, str, Begin
 
 
 def suggested(topology: Topology, deployed: Deployed) -> Iterator[Hint]:
-    """Yield the clues of routes, bindings and priorities, in this order for each database."""
+    """Yield the clues from routes, bindings and priorities, in this order for each database."""
     for instance, database in sending(topology):
         for name, clue, to, source in _named(database):
             known = to in deployed.homes or clue is not Clue.PRIORITY
@@ -210,7 +210,7 @@ def _named(database: Database) -> Iterator[tuple[str, Clue, str, Source]]:
 
 
 def by_contract(topology: Topology, deployed: Deployed) -> Iterator[Hint]:
-    """Yield the clues of contracts that only one service accepts.
+    """Yield the clues from contracts that only one service accepts.
 
     A database counts only if one of its services accepts no contract, and so can only initiate.
     """

@@ -78,7 +78,7 @@ class Graph:
         return Redundancy(1, alone, tuple(filter(None, labels)), frozenset(alone))
 
     def _leading_to(self, broker: str) -> list[Edge]:
-        """Return the moves on paths to a broker id, from its end backwards."""
+        """Return the moves on paths to a broker id, backwards from its end."""
         used = list(self._ends.get(broker, ()))
         waiting = [key for key, _ in used]
         seen = set(waiting)

@@ -27,7 +27,7 @@ class _Chart:
     lines: dict[str, None] = field(default_factory=dict)
 
     def flow(self, answer: FlowAnswer) -> None:
-        """Add the arrows of a flow through its single points of failure; dotted if it fails."""
+        """Add a flow's arrows through its single points of failure; a failing flow is dotted."""
         place, to = answer.flow.sender, answer.flow.to
         start = self._node(f"{place.instance.name}/{place.database.name}")
         for reached in answer.reached:

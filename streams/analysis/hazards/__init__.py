@@ -1,1 +1,1 @@
-"""Find problems of a flow whose messages arrive, for ``check`` and ``path``."""
+"""Find problems in flows whose messages arrive, for ``check`` and ``path``."""

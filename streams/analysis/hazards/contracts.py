@@ -133,7 +133,7 @@ def _unusable(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterato
 
 
 def contracts_of_dialogs(passage: Passage) -> dict[str, Source]:
-    """Return the contracts under which code begins a flow's dialogs, with the first place."""
+    """Return the contracts under which code begins a flow's dialogs, each with its first place."""
     flow, found = passage.flow, dict[str, Source]()
     for procedure in flow.sender.database.procedures.values():
         for begin in procedure.begins:

@@ -1,1 +1,1 @@
-"""All paths of one message: the graph, counting, and the tree."""
+"""All paths of one message: the graph, the counts, and the tree."""

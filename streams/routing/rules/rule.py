@@ -47,7 +47,7 @@ class Context:
         return kept
 
     def unusable(self, otherwise: Number) -> Number:
-        """Return why to drop a copy from outside: 28018 if its broker id belongs to a mirror."""
+        """Return the error for dropping a copy: 28018 if its broker id belongs to a mirror."""
         database = None if self.broker is None else self.instance.with_broker_id(self.broker)
         here = database is not None and database.is_mirror
         return Number.TARGET_IS_MIRROR if here else otherwise

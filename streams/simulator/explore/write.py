@@ -1,6 +1,6 @@
 """Write a topology as ``topology.yaml``, which :func:`streams.topology.load` reads.
 
-The file contains all objects of explored topologies, but no bindings, schemas or clusters.
+Bindings, schemas and clusters are not written, because explored topologies have none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DEEP = 5
 
 
 def write_case(case: Case, folder: Path, comment: str) -> Path:
-    """Write a case as a folder with a topology and ``scenario.yaml``; return the scenario."""
+    """Write a case as a folder with a topology and ``scenario.yaml``; return the latter's path."""
     folder.mkdir(parents=True, exist_ok=True)
     topology = folder / FILE
     topology.write_text(topology_text(case.topology), encoding="utf-8", newline="\n")

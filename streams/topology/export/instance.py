@@ -50,7 +50,7 @@ def _about(script: Script) -> None:
 
 
 def _addresses(script: Script, instance: Instance) -> None:
-    """Add comments with an instance's addresses and other settings that T-SQL lacks."""
+    """Add comments with an instance's addresses and other settings that T-SQL cannot express."""
     for what, value in (
         ("address", instance.stated_address or ""),
         ("aliases", ", ".join(instance.aliases)),

@@ -146,6 +146,6 @@ def _within(folder: Path) -> Iterator[Path]:
 
 
 def _csvs(folder: Path) -> list[Path]:
-    """Return a folder's CSVs, beginning with the file that has the server's clock."""
+    """Return a folder's CSVs, starting with the file that contains the server's clock."""
     found = (f for f in folder.iterdir() if f.is_file() and view_of(f) is not None)
     return sorted(found, key=lambda f: (view_of(f) != "server", f.name))

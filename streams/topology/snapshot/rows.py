@@ -63,7 +63,7 @@ class Rows:
         return self.views.get(view, [])
 
     def in_database(self, view: str, database: str) -> Iterator[ViewRow]:
-        """Yield a view's rows of one database; names are compared without case."""
+        """Yield a view's rows of one database; names are case-insensitive."""
         folded = database.casefold()
         return (row for row in self.of(view) if (row.database or "").casefold() == folded)
 

@@ -144,6 +144,6 @@ class Snapshot:
 
     @property
     def taken_at(self) -> float | None:
-        """Return the latest instant of all servers, or ``None`` if no row has a time."""
+        """Return the latest time of all servers, or ``None`` if no row has a time."""
         times = [i.taken_at for i in self.live.values() if i.taken_at is not None]
         return max(times, default=None)

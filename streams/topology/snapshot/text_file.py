@@ -8,6 +8,6 @@ from streams.topology.decode import decode
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return a file's lines without line ends; only CR and LF end a line."""
+    """Return a file's lines without line endings; only CR and LF end a line."""
     text, _ = decode(path.read_bytes())
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -229,7 +229,7 @@ _ROWS = (
 )  # fmt: skip
 
 VIEWS: Mapping[str, View] = {view.name: view for view in _ROWS}
-"""All views by name without ``sys.``, beginning with the views of the instance."""
+"""All views by name (without ``sys.``), starting with the views of the instance."""
 
 NEEDED = ("databases", "routes", "services")
 """Views without which a snapshot cannot show the path of a message."""

@@ -84,7 +84,7 @@ def _set_queue(script: Script, s: SetQueue) -> None:
 
 
 def _altered(old: Queue, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the changes of ALTER QUEUE; adding a procedure does not turn activation on."""
+    """Return the changes by ALTER QUEUE; adding a procedure does not turn activation on."""
     added = old.activation is None and changes.get("activation") is not None
     return {"activation_status": False, **changes} if added else changes
 

@@ -1,4 +1,4 @@
-"""Track variables through DECLARE, SET, SELECT and any other statement."""
+"""Track the values of variables through DECLARE, SET, SELECT and any other statement."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def schema_name(name: Name) -> str:
-    """Return the stored name of a schema-owned object, with the database if it has three parts."""
+    """Return the stored name of a schema-owned object; a three-part name keeps its database."""
     schema = name[-2] if len(name) > 1 and name[-2] else "dbo"
     local = queue_name(schema, name[-1])
     return ".".join([*(part for part in name[:-2] if part), local]) if len(name) > 2 else local

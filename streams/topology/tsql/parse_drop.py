@@ -21,7 +21,7 @@ _MODULES = frozenset({"proc", "procedure", "function", "trigger", "view"})
 
 
 def drop_object(cursor: Cursor, source: Source, what: str) -> Statement:
-    """Parse DROP after the words for the object type; modules may be dropped together."""
+    """Parse DROP after the words for the object type; one DROP may name several modules."""
     if_exists = cursor.accept("IF", "EXISTS")
     kind = what.lower()
     if kind not in _MODULES:

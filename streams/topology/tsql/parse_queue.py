@@ -1,4 +1,4 @@
-"""Parse CREATE and ALTER QUEUE, with the same settings; ALTER leaves other settings unchanged."""
+"""Parse CREATE and ALTER QUEUE; both have the same settings, and ALTER keeps the others."""
 
 from __future__ import annotations
 

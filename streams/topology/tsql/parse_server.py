@@ -47,7 +47,7 @@ def create_database(cursor: Cursor, source: Source) -> Statement | None:
 
 
 def alter_database(cursor: Cursor, source: Source) -> Statement | None:
-    """Parse ALTER DATABASE ... SET with an option of the broker; other options are skipped."""
+    """Parse ALTER DATABASE ... SET with a broker option; other options are skipped."""
     current = cursor.is_words("CURRENT")
     name = cursor.name("a database's name")
     sets, start = cursor.accept("SET"), cursor.at
@@ -58,7 +58,7 @@ def alter_database(cursor: Cursor, source: Source) -> Statement | None:
 
 
 def _broker_options(cursor: Cursor, words: tuple[str, ...], start: int) -> tuple[str, ...]:
-    """Return the broker's options among the words from ``start`` on."""
+    """Return the broker options among the words from ``start`` on."""
     options: list[str] = []
     for n, word in enumerate(words, start + 1):
         if word in BROKER_OPTIONS:

@@ -70,7 +70,7 @@ class Script:
     def warn(
         self, database: DatabaseDraft | None, source: Source, message: str, remedy: str
     ) -> None:
-        """Report that a statement has no effect (as in the engine), unless under a condition."""
+        """Report that a statement has no effect (as in the engine), unless it is conditional."""
         self.effect = False
         if self.guarded:
             return
@@ -95,7 +95,7 @@ class Script:
         return False
 
     def no_such(self, what: str, name: str, database: DatabaseDraft | None, source: Source) -> None:
-        """Report that the object of a change does not exist."""
+        """Report that the object to be changed does not exist."""
         message = f"there is no {what} {name} in {self.subject(database)}"
         remedy = "The statement has no effect; check name and database."
         self.warn(database, source, message, remedy)

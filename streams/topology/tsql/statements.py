@@ -12,7 +12,7 @@ from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Securable
 
 Name = tuple[str, ...]
-"""A name with its prefixes; the last part is the name, an empty prefix means the default."""
+"""A name with its prefixes; the last part is the name, and an empty prefix means the default."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Use(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CreateDatabase(Statement):
-    """CREATE DATABASE; files are ignored; ``options`` contains the options of ALTER DATABASE."""
+    """CREATE DATABASE without its files; ``options`` contains the options of ALTER DATABASE."""
 
     database: str
     options: tuple[str, ...] = ()

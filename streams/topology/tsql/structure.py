@@ -1,4 +1,4 @@
-"""The keywords of code structure: BEGIN and END, IF, ELSE and WHILE, TRY and CATCH."""
+"""Keywords that structure code: BEGIN and END, IF, ELSE and WHILE, TRY and CATCH."""
 
 from __future__ import annotations
 

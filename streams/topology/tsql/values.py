@@ -160,7 +160,7 @@ _FUNCTIONS: Mapping[str, Callable[[_Reader], Value]] = {
 
 
 def settled(tokens: Sequence[Token], variables: Mapping[str, Known]) -> Known | None:
-    """Return the value of an expression, ``None`` if unknown."""
+    """Return the value of an expression, or ``None`` if it is unknown."""
     reader = _Reader(tokens, variables)
     try:
         value = reader.expression()

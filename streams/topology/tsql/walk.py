@@ -208,7 +208,7 @@ class Walker:
         assign(cursor.variables, cursor.tokens[start:end])
 
     def _text(self, found: Execution) -> Iterator[Item]:
-        """Read the statements of a string as if they were written in place of the EXECUTE."""
+        """Read the statements in a string as if they were written in place of the EXECUTE."""
         assert found.text is not None and found.place is not None
         place = found.place
         source = Source(self.cursor.file, place.line, place.column)

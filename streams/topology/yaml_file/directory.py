@@ -1,4 +1,4 @@
-"""A directory of services in a file: ``lifetime``, and routes as in a topology."""
+"""A service directory in a file: ``lifetime``, and routes as in a topology."""
 
 from __future__ import annotations
 

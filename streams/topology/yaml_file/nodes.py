@@ -237,7 +237,7 @@ class Node:
         return self.fail(f"{what}: on or off")
 
     def choice(self, what: str, values: type[_E]) -> _E:
-        """Return a member of an enum by its value, without case."""
+        """Return a member of an enum by its case-insensitive value."""
         words = {str(member.value): member for member in values}
         if isinstance(self.raw, yaml.ScalarNode) and self.raw.value.casefold() in words:
             return words[self.raw.value.casefold()]

@@ -43,7 +43,7 @@ Scripts = Mapping[str, tuple[str, ...]]
 
 
 def write_document(topology: Topology, scripts: Scripts | None = None) -> str:
-    """Return the text of the file; ``scripts`` are listed with the rest of the topology."""
+    """Return the text of the file; it lists ``scripts`` and contains the rest of the topology."""
     named = scripts or {}
     instances = {
         name: _given({"sql": list(named.get(name, ())), **_instance(i)})
@@ -94,7 +94,7 @@ def _instance(instance: Instance) -> dict[str, Any]:
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are given: neither None nor empty."""
+    """Return the given values, which are neither None nor empty."""
     return {key: value for key, value in values.items() if value not in (None, [], {})}
 
 
