@@ -19,10 +19,10 @@ class Verdict(Enum):
     DELIVER = "deliver"  # a database of this instance accepts it
     SEND = "send"  # sent from this instance, to the network
     FORWARD = "forward"  # from outside, to the network
-    PROBE = "probe"  # mirrored: both partners are asked
+    PROBE = "probe"  # mirrored: both partners are probed
     ASK = "ask"  # the configuration service is asked for a route
     DELAY = "delay"  # sent from this instance: it stays in the transmission queue
-    DROP = "drop"  # from outside: the copy is dropped, the sender retries
+    DROP = "drop"  # from outside: the copy is dropped, and the sender retries
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,8 @@ def _ahead(run: System, dialog: Dialog, since: int) -> int:
 def _slowest(scenario: Scenario) -> int:
     """Return the time in which a copy passes the slowest link and the instance after it."""
     links = (scenario.network.link, *scenario.network.links.values())
-    # Two processes may handle the copy: the forwarder and, at an end, also the endpoint worker.
+    # Two processes may handle the copy: the forwarder and, at an end of the path, also the endpoint
+    # worker.
     return max(link.latency.most + link.latency.heavy for link in links) + 2 * POLL
 
 

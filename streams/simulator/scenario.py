@@ -215,7 +215,7 @@ class Does(Enum):
     CLOSE = "close"  # ends the dialog as soon as it has received the first message
     ROUTE = "route"  # the data-dependent router, which reads /message/toServiceName in the body
     CONFIGURE = "configure"  # the configuration service: creates the requested route
-    REDIRECT = "redirect"  # its alternative: answers with that service's name, and ends
+    REDIRECT = "redirect"  # the redirecting router: answers with that service's name, and ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def address_of(text: str) -> tuple[str, int]:
 def answering(address: str, answers: Answers) -> Iterator[int]:
     """Serve requests within the block; yield the port.
 
-    Raises UsageError for an invalid address, SurroundingsError for an unavailable address.
+    Raises UsageError for an invalid address, and SurroundingsError for an unavailable one.
     """
     server = _server(address_of(address), answers)
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="http", daemon=True)

@@ -85,7 +85,7 @@ class Agent:
 
     @property
     def service(self) -> str | None:
-        """Return the service that the agent implements; ``None``: its application names them."""
+        """Return the service that the agent implements; ``None`` if the application names it."""
         return self.setting("service") or (DEFAULT_SERVICES[self.kind] if self.kind else None)
 
     @property

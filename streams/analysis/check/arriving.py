@@ -103,7 +103,7 @@ def _why_idle(estate: Estate, at: Home, route: Route) -> str:
         if [_outcome(d) for d in _decisions(before)] != [_outcome(d) for d in _decisions(after)]:
             return ""
         steps |= {decision.step for decision in _decisions(after)}
-    # If the service is also a target, a return path for replies is not much evidence.
+    # If the service is also a target, the reason that concerns replies is less relevant.
     steps = steps - {"REPLY"} or steps
     return "; ".join(_WHY[step] for step in sorted(steps & set(_WHY)))
 

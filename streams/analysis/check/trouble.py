@@ -145,7 +145,7 @@ def cause_of(estate: Estate, phase: Phase, failure: Failure, service: str) -> Tr
 
 
 def _responsible(estate: Estate, failure: Failure, service: str) -> At | None:
-    """Return the route that led to the end of the path, or at the sender, the matching route."""
+    """Return the route that led to the end of the path; at the sender, return the matching one."""
     state, step = failure.hops[-1]
     if len(failure.hops) == 1 and step.decision.looped_back:
         here = estate.instances[state.instance]

@@ -120,8 +120,8 @@ class Case:
     def failure(self) -> MessagePath | None:
         """Return a path that fails and has no fallback, or ``None``.
 
-        Another broker id is no fallback, because a dialog keeps its broker id. Another address is
-        one, because the next retry tries it.
+        Another broker id is no fallback, because a dialog keeps its broker id. Another address is a
+        fallback, because the next retry tries it.
         """
         kinds = list(self.graph.totals())
         good = [kind for kind in kinds if kind.ending.delivered]

@@ -45,7 +45,7 @@ class Folder:
 
 
 def export_folder(topology: Topology, now: float) -> Folder:
-    """Return a folder that loads as the topology; LIFETIMEs are the remaining times at ``now``."""
+    """Return a folder that loads as this topology; LIFETIMEs are remaining times at ``now``."""
     names = _file_names(topology.instances)
     scripts = {name: instance_script(i, now) for name, i in topology.instances.items()}
     beside = replace(

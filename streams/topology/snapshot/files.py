@@ -28,7 +28,7 @@ def is_snapshot(path: Path) -> bool:
 def load_snapshot(path: Path) -> Snapshot:
     """Read a snapshot: a file, a folder of documents and CSVs, or a folder of such folders.
 
-    Raises UsageError if there is no snapshot, InputError for a document that does not parse.
+    Raises UsageError if there is no snapshot, and InputError for a document that does not parse.
     """
     found = sources_at(path)
     if not found:

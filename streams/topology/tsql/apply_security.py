@@ -22,7 +22,8 @@ def _set_permission(script: Script, s: SetPermission) -> None:
     grants = script.database(s.source).grants if service else script.instance.grants
     for principal in s.principals:
         made = Grant(s.permission, s.securable, s.name, principal, s.verb == "DENY", s.source)
-        # The last statement wins: DENY replaces a GRANT, GRANT a DENY, REVOKE removes either.
+        # The last statement wins: DENY replaces a GRANT, GRANT replaces a DENY, and REVOKE removes
+        # either.
         grants[:] = [old for old in grants if _about(old) != _about(made)]
         if s.verb != "REVOKE":
             grants.append(made)

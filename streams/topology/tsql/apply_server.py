@@ -65,7 +65,8 @@ _OPTIONS: Mapping[str, Callable[[Database], Database]] = {
 def _set_endpoint(script: Script, s: SetEndpoint) -> None:
     old = script.instance.base.endpoint
     if s.create:
-        # CREATE ENDPOINT without STATE leaves it stopped, the engine's default (reference 1.1).
+        # CREATE ENDPOINT without STATE creates a stopped endpoint, as in the engine (reference
+        # 1.1).
         blank = bare_endpoint(old, state=EndpointState.STOPPED, source=s.source)
         made = replace(blank, name=s.name, **s.changes)
         if _is_taken(script, old, made):

@@ -105,7 +105,7 @@ def read_over(
             elif text == ";" and depth <= 0:
                 break
         elif kind in (TokenType.END, TokenType.DIRECTIVE):
-            if depth > 0 and not broken:  # an unclosed parenthesis hides no statement
+            if depth > 0 and not broken:  # an unclosed parenthesis must not hide a statement
                 read_over(cursor, start, understood, broken=True, since=since)
                 return
             break

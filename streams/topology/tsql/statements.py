@@ -125,7 +125,7 @@ class DropObject(Statement):
 
 @dataclass(frozen=True, slots=True)
 class SetMessageType(Statement):
-    """CREATE or ALTER MESSAGE TYPE; both state the whole validation."""
+    """CREATE or ALTER MESSAGE TYPE; both define the validation completely."""
 
     name: Name
     create: bool

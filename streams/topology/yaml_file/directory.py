@@ -13,7 +13,7 @@ _ROUTE_KEYS = ("service_name", "broker_instance", "address", "mirror_address", "
 
 
 def load_offers(path: Path) -> tuple[Offer, ...]:
-    """Read a directory; raise InputError if its structure is wrong, OSError if unreadable."""
+    """Read a directory; raise InputError for a wrong structure, and OSError if it is unreadable."""
     root = parse_file(path)
     if root is None:
         return ()
