@@ -29,13 +29,14 @@ Look up a finding, correct it, or suppress it:
     hopline check TOPOLOGY            # find errors in a topology before anything is sent
     hopline check --explain TA-12     # print the explanation of one finding
 
-Each finding has two minimal topologies, which are tests. The first one has the finding, at the line
-with the code in a comment; the second one does not have it. "Reference" is the
+Each finding has two minimal topologies, which are also tests. The first one has the finding, at the
+line with the code in a comment; the second one does not have it. "Reference" is the
 [semantics of Service Broker](conformance.md#the-reference).
 
-To accept a finding, add it to `suppressions.yaml` next to the topology, or to the file of
-`--suppress`. An entry: `{{code: TA-24, subject: 'ServerA/*', reason: why, until: 2031-01-31}}`.
-Without `subject` it covers all subjects; without `until` it does not expire.
+To accept a finding, add it to `suppressions.yaml` next to the topology, or to the file
+that `--suppress` names. Example of an entry:
+`{{code: TA-24, subject: 'ServerA/*', reason: why, until: 2031-01-31}}`.
+Without `subject`, an entry covers all subjects; without `until`, it does not expire.
 """
 
 
