@@ -84,7 +84,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-39b", DRV, "Database Engine events and errors: 9785",
-        "TRANSPORT and a service name without an address: delayed, the address is unusable.",
+        "With TRANSPORT and a service name without an address, the conversation is delayed, "
+        "because the address is unusable.",
         at=home(TRANSPORT_ROUTE),
         asks=sent_from("AW", to="Pay"),
         expects=delayed("M5", 9785, by="Transport"),
@@ -92,7 +93,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-40a", DOC, "Service Broker Routing, Choosing a Route",
-        "TRANSPORT is the last tier: a network address has precedence.",
+        "TRANSPORT is the last tier, so a network address has precedence.",
         at=home(TRANSPORT_ROUTE, route("Hub", to="tcp://hub:4022")),
         asks=sent_from("AW", to=PAY),
         expects=sent("M5", by="Hub", to="tcp://hub:4022"),
@@ -100,7 +101,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-40b", DOC, "Service Broker Routing, Choosing a Route",
-        "LOCAL too has precedence over TRANSPORT if this instance has the service.",
+        "LOCAL also has precedence over TRANSPORT if this instance has the service.",
         at=home(TRANSPORT_ROUTE, ACL, here=PAY),
         asks=sent_from("AW", to=PAY),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -108,7 +109,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-41a", DOC, "Service Broker Routing, Routing Loops",
-        "The address of this instance itself: msdb decides again, as for a message from outside.",
+        "With the address of this instance itself, msdb decides again, as for a message from "
+        "outside.",
         at=loop_back(),
         asks=sent_from("source", to="target_service"),
         expects=delivered("M5", by=ACL.name, to="target"),
@@ -124,8 +126,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-45", DOC, "Service Broker Message Forwarding",
-        "The decision does not detect a loop between two forwarders: each one forwards, and the "
-        "hop count ends it.",
+        "The decision does not detect a loop between two forwarders: each one forwards the "
+        "message, and the hop count ends the loop.",
         at=instance("F1", msdb=(route("R", "Svc", to="tcp://F2:4022"),), forwarding=True),
         asks=from_outside(to="Svc"),
         expects=forwarded("M2", by="R", to="tcp://F2:4022"),
@@ -167,7 +169,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-54a", DOC, "Managing Service Broker Identities",
-        "A database with delivery off is invisible: only the other copy of the service is found.",
+        "A database with delivery off is invisible, so only the other copy of the service is "
+        "found.",
         at=instance(
             "I1",
             database("AW", ACL),
@@ -180,7 +183,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-54b", DOC, "Managing Service Broker Identities",
-        "With delivery off in the sender's database no message leaves its transmission queue.",
+        "With delivery off in the sender's database, no message leaves its transmission queue.",
         at=instance("I1", database("AW", ACL, enabled=False), database("DB2", services=["Svc"])),
         asks=sent_from("AW", to="Svc"),
         expects=delayed("", 9791),
@@ -188,7 +191,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-56a", DOC, "Service Broker Dynamic Routing",
-        "No route names the service and there is a configuration service: it is asked.",
+        "If no route names the service and there is a configuration service, that service is "
+        "asked.",
         at=home(CONFIGURED),
         asks=sent_from("AW", to="New"),
         expects=asks_configuration("M4", by="Configuration"),
@@ -236,7 +240,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-64e", DOC, TUTORIAL,
-        "With a second database with a service of that name, the target is not specified.",
+        "If a second database has a service of that name, the target is not specified.",
         at=TARGET_TWICE,
         asks=from_outside(to=TARGET),
         expects=delivered("M2", by="InstRoute", to="InstTargetDB Second"),
@@ -244,7 +248,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-64f", DOC, TUTORIAL,
-        "A broker id specifies it.",
+        "A broker id specifies the target.",
         at=TARGET_TWICE,
         asks=from_outside(to=TARGET, broker="Second"),
         expects=delivered("M2", by="InstRoute", to="Second", broker="Second"),

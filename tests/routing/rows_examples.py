@@ -103,7 +103,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-06a", DOC, f"{PAGE}, 2",
-        "That route does not concern other services: a service of this instance is reached "
+        "The same route does not apply to other services: a service of this instance is reached "
         "locally.",
         at=aw(ACL, ORDER_PARTS, here="Other"),
         asks=sent_from("AW", to="Other"),
@@ -112,8 +112,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-06b", DOC, f"{PAGE}, 2",
-        "That route does not concern other services: a conversation with a service elsewhere is "
-        "delayed.",
+        "The same route does not apply to other services: a conversation with a service "
+        "elsewhere is delayed.",
         at=aw(ACL, ORDER_PARTS),
         asks=sent_from("AW", to="Other"),
         expects=delayed("M5", 9796, by=ACL.name),
@@ -121,7 +121,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-07", DOC, f"{PAGE}, 3",
-        "For a mirrored route both partners are asked, although this one names no broker id.",
+        "For a mirrored route, both partners are asked, although this route names no broker id.",
         at=aw(ACL, MIRRORED),
         asks=sent_from("AW", to="OrderParts"),
         expects=probes("M2", by="OrderPartsRoute", to=f"{PARTNER1} {PARTNER2}"),
@@ -129,8 +129,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-11", DOC, f"{PAGE}, 4",
-        "A catch-all network route is not used if this instance has the service: LOCAL has "
-        "precedence.",
+        "A catch-all network route is not used if this instance has the service, because LOCAL "
+        "has precedence.",
         at=aw(ACL, EXTERNAL, here="Svc"),
         asks=sent_from("AW", to="Svc"),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -138,7 +138,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-12", DOC, f"{PAGE}, 4",
-        "A catch-all network route takes messages for other services: LOCAL is skipped.",
+        "A catch-all network route is used for messages to other services, because LOCAL is "
+        "skipped.",
         at=aw(ACL, EXTERNAL),
         asks=sent_from("AW", to="Svc"),
         expects=sent("M5", by="ExternalRoute", to=HUB),
@@ -179,7 +180,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-16", DOC, f"{PAGE}, 5",
-        "Balanced routes do not concern another service: AutoCreatedLocal decides.",
+        "Balanced routes do not apply to another service, so AutoCreatedLocal decides.",
         at=aw(*BALANCED),
         asks=sent_from("AW", to="Other"),
         expects=delayed("M5", 9796, by=ACL.name),
@@ -187,7 +188,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-17", DOC, f"{PAGE}, 6",
-        "A route of msdb does not apply to messages sent from a database: the conversation is "
+        "A route of msdb does not apply to messages sent from a database, so the conversation is "
         "delayed.",
         at=aw(ACL, msdb=FORWARD_ONE),
         asks=sent_from("AW", to="ElsewhereService"),
@@ -205,7 +206,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-19", DOC, f"{PAGE}, 6",
-        "With forwarding off that message is dropped, although this instance has a copy of the "
+        "With forwarding off, that message is dropped, although this instance has a copy of the "
         "service.",
         at=aw(ACL, here="ElsewhereService", msdb=FORWARD_ONE),
         asks=from_outside(to="ElsewhereService"),

@@ -72,7 +72,7 @@ ROWS = (
     # --- Entry ---
     RoutingExample(
         "R2.1a", DRV, f"{ERRORS}: 9789",
-        "With the broker of msdb off no message from outside can be classified: the copy is "
+        "With the broker of msdb off, no message from outside can be classified, so the copy is "
         "dropped.",
         at=instance("I1", NEAR, msdb_enabled=False),
         asks=from_outside(to="Svc"),
@@ -81,7 +81,7 @@ ROWS = (
     ),
     RoutingExample(
         "R2.1b", DRV, f"{ERRORS}: 9789",
-        "This applies to replies too: the reply rule is checked later.",
+        "Replies are also dropped, because the reply rule is checked later.",
         at=instance("I1", NEAR, msdb_enabled=False),
         asks=reply_from_outside(to="Svc", broker="DB2"),
         expects=dropped("", 9789, broker="DB2"),
@@ -106,8 +106,8 @@ ROWS = (
     ),
     RoutingExample(
         "R2.2b", DOC, f"{ROUTING}, Reply Messages From a Target Service",
-        "A message of the initiator's side is not a reply: the routes decide, whatever broker id "
-        "it carries.",
+        "A message from the initiator's side is not a reply, so the routes decide, whatever "
+        "broker id the message carries.",
         at=hub(FULL, here=[database("D", services=["Svc"])]),
         asks=from_outside(to="Svc", broker="D"),
         expects=forwarded("M1", by="Full", to=S2, broker="D"),
@@ -141,7 +141,7 @@ ROWS = (
     ),
     RoutingExample(
         "R4.1b", DRV, f"{MATCHING}, 1-3",
-        "With a broker id, a route that names another one never matches.",
+        "With a broker id, a route that names another broker id never matches.",
         at=sender(FULL),
         asks=sent_from("AW", to="Svc", broker="E"),
         expects=delayed("M7", 9750, broker="E"),
@@ -181,7 +181,8 @@ ROWS = (
     ),
     RoutingExample(
         "R4.4c", DRV, f"{MATCHING}, 4",
-        "For a message from outside, msdb's route to the configuration service is used to ask it.",
+        "For a message from outside, msdb's route to the configuration service is used to ask "
+        "that service.",
         at=hub(CONFIGURED, ACL),
         asks=from_outside(to="Svc"),
         expects=asks_configuration("M4", by="Configuration"),
@@ -189,7 +190,7 @@ ROWS = (
     ),
     RoutingExample(
         "R4.4d", DRV, f"{MATCHING}, 4",
-        "The message that ends a route request is for the system service: the configuration "
+        "The message that ends a route request is for the system service. The configuration "
         "service is not asked for its route, because the request would wait for itself.",
         at=sender(CONFIGURED, ACL, others=[database("DB2", services=[SYSTEM_SERVICE])]),
         asks=sent_from("AW", to=SYSTEM_SERVICE),
@@ -206,7 +207,7 @@ ROWS = (
     ),
     RoutingExample(
         "R4.6a", DOC, f"{MATCHING}, 6",
-        "Without a broker id an empty table matches nothing, not even a local service.",
+        "Without a broker id, an empty table matches nothing, not even a local service.",
         at=sender(others=[NEAR]),
         asks=sent_from("AW", to="Svc"),
         expects=delayed("M7", 9750),
@@ -214,7 +215,8 @@ ROWS = (
     ),
     RoutingExample(
         "R4.6b", DRV, f"{MATCHING}, 6",
-        "The instance has the name with another broker id: the implied LOCAL route leads nowhere.",
+        "The instance has the service name with another broker id, so the implied LOCAL route "
+        "leads nowhere.",
         at=sender(others=[NEAR]),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=delayed("M6", 9795, broker="D"),
@@ -222,7 +224,7 @@ ROWS = (
     ),
     RoutingExample(
         "R4.7", DOC, f"{MATCHING}, 7",
-        "No route at all: a copy from outside is dropped, and the sender retries.",
+        "If there is no route at all, a copy from outside is dropped, and the sender retries.",
         at=hub(),
         asks=from_outside(to="Svc"),
         expects=dropped("M7", 9750),
@@ -252,7 +254,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.1b", DRV, NOT_SAID,
-        "Of several mirrored routes the one created first is used.",
+        "Of several mirrored routes, the one created first is used.",
         at=sender(MIRRORED, OLDER_MIRRORED),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=probes("M1", by="Older", to=f"{P2} {P1}", broker="D"),
@@ -260,7 +262,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.1c", DOC, MIRRORS,
-        "A mirror address gives no advantage in matching: an exact route matches first.",
+        "A mirror address gives no advantage in matching, so an exact route matches first.",
         at=sender(FULL, route("Mirrored", "Svc", to=P1, mirror=P2)),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=sent("M1", by="Full", to=S2, broker="D"),
@@ -268,7 +270,8 @@ ROWS = (
     ),
     RoutingExample(
         "R5.1d", DOC, CHOOSING,
-        "A mirrored route is not LOCAL: with forwarding off, a message from outside is dropped.",
+        "A mirrored route is not LOCAL, so with forwarding off, a message from outside is "
+        "dropped.",
         at=hub(MIRRORED, on=False),
         asks=from_outside(to="Svc", broker="D"),
         expects=dropped("M1", 9792, by="Mirrored", broker="D"),
@@ -284,8 +287,8 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2a", DRV, NOT_SAID,
-        "A name and a broker id together identify a service: LOCAL is skipped if only the name "
-        "is in this instance.",
+        "A service is identified by its name and broker id together, so LOCAL is skipped if only "
+        "the name is in this instance.",
         at=sender(ACL, CATCH_ALL, others=[NEAR]),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=sent("M5", by="CatchAll", to=S, broker="D"),
@@ -293,7 +296,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2b", DRV, CHOOSING,
-        "strict_local_tier follows the text of the documentation: the name alone keeps LOCAL.",
+        "With strict_local_tier, as in the text of the documentation, the name alone keeps LOCAL.",
         at=sender(ACL, CATCH_ALL, others=[NEAR]),
         asks=sent_from("AW", to="Svc", broker="D"),
         strict_local_tier=True,
@@ -321,8 +324,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2e", DRV, f"{ERRORS}: 28018",
-        "A copy that arrives after its database has become the mirror is dropped with that "
-        "reason.",
+        "A copy that arrives after its database has become the mirror is dropped for that reason.",
         at=hub(ACL, here=[database("D", services=["Svc"], is_mirror=True)]),
         asks=from_outside(to="Svc", broker="D"),
         expects=dropped("M5", 28018, by=ACL.name, broker="D"),
@@ -340,7 +342,7 @@ ROWS = (
     RoutingExample(
         "R5.3", DRV, CHOOSING,
         "Two spellings of one address are one next hop: the default port is 4022, and host names "
-        "have no case.",
+        "are not case-sensitive.",
         at=sender(
             route("Short", "Svc", to="tcp://s"),
             route("Long", "Svc", to="TCP://S:4022/"),
@@ -352,7 +354,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.4a", DRV, f"{ERRORS}: 11294",
-        "TRANSPORT and a service name without an address: a copy from outside is dropped.",
+        "With TRANSPORT and a service name without an address, a copy from outside is dropped.",
         at=hub(TRANSPORT_ROUTE),
         asks=from_outside(to="Pay"),
         expects=dropped("M5", 11294, by="Transport"),
@@ -401,7 +403,7 @@ ROWS = (
     ),
     RoutingExample(
         "R7.1b", DOC, LOCATING,
-        "With a broker id the message skips a service of that name in the conversation's own "
+        "With a broker id, the message skips a service of that name in the conversation's own "
         "database.",
         at=instance("I1", database("AW", ACL, services=["Svc"]), NEAR),
         asks=sent_from("AW", to="Svc", broker="DB2"),
@@ -410,7 +412,7 @@ ROWS = (
     ),
     RoutingExample(
         "R7.1c", DOC, "Managing Service Broker Identities",
-        "Of two databases with one broker id only one is active, and that one is used.",
+        "Of two databases with one broker id, only one is active, and that database is used.",
         at=hub(
             ACL,
             here=[
@@ -424,7 +426,7 @@ ROWS = (
     ),
     RoutingExample(
         "R7.2a", DOC, LOCATING,
-        "Without a broker id the conversation's own database is searched first.",
+        "Without a broker id, the conversation's own database is searched first.",
         at=instance("I1", database("AW", ACL, services=["Svc"]), NEAR),
         asks=sent_from("AW", to="Svc"),
         expects=delivered("M5", by=ACL.name, to="AW"),
@@ -457,8 +459,8 @@ ROWS = (
     ),
     RoutingExample(
         "R9b", DOC, LOOPS,
-        "A looped-back message needs forwarding: with forwarding off msdb's network route cannot "
-        "be used.",
+        "A looped-back message needs forwarding: with forwarding off, msdb's network route "
+        "cannot be used.",
         at=sender(TO_MYSELF, msdb=(NAMED,)),
         asks=sent_from("AW", to="Svc"),
         expects=dropped("M2", 9792, by="Named"),
@@ -466,7 +468,8 @@ ROWS = (
     ),
     RoutingExample(
         "R9c", DRV, NOT_SAID,
-        "An msdb route to its own instance is a forward like any other: the hop count ends it.",
+        "An msdb route to its own instance is a forward like any other, and the hop count ends "
+        "the loop.",
         at=hub(TO_MYSELF),
         asks=from_outside(to="Svc"),
         expects=forwarded("M2", by="Myself", to=MYSELF),
@@ -493,8 +496,8 @@ ROWS = (
     ),
     RoutingExample(
         "O-5", DOC, CHOOSING,
-        "Forwarding does not matter for messages sent from this instance: they are sent in both "
-        "cases.",
+        "Forwarding does not matter for messages sent from this instance: they are sent with "
+        "forwarding on or off.",
         at=sender(NAMED, on=True),
         asks=sent_from("AW", to="Svc"),
         expects=sent("M2", by="Named", to=S),
@@ -502,7 +505,7 @@ ROWS = (
     ),
     RoutingExample(
         "STOPPED-a", DRV, f"{ENDPOINT}; {ERRORS}: 9748",
-        "Without a started endpoint no message leaves: the transport is not available.",
+        "Without a started endpoint, no message leaves, because the transport is not available.",
         at=instance("I1", database("AW", NAMED), started=False),
         asks=sent_from("AW", to="Svc"),
         expects=delayed("M2", 9748, by="Named"),
@@ -526,7 +529,7 @@ ROWS = (
     ),
     RoutingExample(
         "STOPPED-d", DRV, NOT_SAID,
-        "Without an endpoint the partners of a mirrored route cannot be asked.",
+        "Without an endpoint, the partners of a mirrored route cannot be asked.",
         at=instance("I1", database("AW", MIRRORED), started=False),
         asks=sent_from("AW", to="Svc", broker="D"),
         expects=delayed("M1", 9748, by="Mirrored", broker="D"),
@@ -534,7 +537,7 @@ ROWS = (
     ),
     RoutingExample(
         "STOPPED-e", DRV, NOT_SAID,
-        "A message within the instance needs no endpoint, not even by way of the instance's own "
+        "A message within the instance needs no endpoint, even if it uses the instance's own "
         "address.",
         at=instance("I1", database("AW", TO_MYSELF), NEAR, started=False),
         asks=sent_from("AW", to="Svc"),
@@ -543,7 +546,7 @@ ROWS = (
     ),
     RoutingExample(
         "STOPPED-f", DRV, NOT_SAID,
-        "A second loop through its own address is a forward, which needs the endpoint.",
+        "A second loop through the instance's own address is a forward, which needs the endpoint.",
         at=instance(
             "I1", database("AW", TO_MYSELF), msdb=(TO_MYSELF,), forwarding=True, started=False
         ),

@@ -83,7 +83,7 @@ SEVERAL_TARGETS = (to_target("R1", None, B), to_target("R2", None, C))
 ROWS = (
     RoutingExample(
         "EX-24a", DOC, f"{POST}: load balancing",
-        "A dialog without a broker id takes one of the broker ids that the routes name.",
+        "A dialog without a broker id uses one of the broker ids that the routes name.",
         at=server_a(*BALANCED, ACL),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_FIRST),
         expects=sent("M3", by="LoadBalancingRoute1", to=B, broker="DatabaseB"),
@@ -91,7 +91,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-24b", DOC, f"{POST}: load balancing",
-        "Another dialog takes the other one.",
+        "Another dialog uses the other broker id.",
         at=server_a(*BALANCED, ACL),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
@@ -99,8 +99,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-24c", DOC, f"{POST}: load balancing",
-        "At the target's instance, msdb's AutoCreatedLocal and the broker id on the message "
-        "deliver it.",
+        "At the target's instance, msdb's AutoCreatedLocal and the message's broker id determine "
+        "the database that gets the message.",
         at=server("B", RETURN, ACL),
         asks=from_outside(to="TargetService", broker="DatabaseB"),
         expects=delivered("M5", by=ACL.name, to="DatabaseB", broker="DatabaseB"),
@@ -132,8 +132,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-25b", DOC, f"{POST}: load balancing",
-        "A route without a broker id prevents balancing: it has precedence over routes with a "
-        "broker id.",
+        "A route without a broker id prevents balancing, because it has precedence over routes "
+        "with a broker id.",
         at=server_a(*BALANCED, to_target("Plain", None, GATE_A), ACL),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent("M2", by="Plain", to=GATE_A),
@@ -141,7 +141,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-27", DOC, f"{POST}: unfair load balancing",
-        "A duplicate route counts once: a broker's share does not grow with its routes.",
+        "A duplicate route counts once, so a broker's share does not grow with the number of its "
+        "routes.",
         at=server_a(*UNFAIR, ACL),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
@@ -157,8 +158,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-28b", DRV, f"{POST}: load balancing (as printed: DatabaseB for both servers)",
-        "A LOCAL route that names another broker id does no harm: a message with the broker id of "
-        "a local database needs no route.",
+        "A LOCAL route that names another broker id has no effect on a message with the broker "
+        "id of a local database, which needs no route.",
         at=server("C", RETURN, msdb=(TO_B_IS_LOCAL,)),
         asks=from_outside(to="TargetService", broker="DatabaseC"),
         expects=delivered("M6", to="DatabaseC", broker="DatabaseC"),
@@ -166,7 +167,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-28c", DRV, "Service Broker Routing, Finding Matching Routes, 6",
-        "With an empty msdb a message with the broker id of a local database is delivered.",
+        "With an empty msdb, a message with the broker id of a local database is delivered.",
         at=server("B", RETURN, msdb=()),
         asks=from_outside(to="TargetService", broker="DatabaseB"),
         expects=delivered("M6", to="DatabaseB", broker="DatabaseB"),
@@ -183,7 +184,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-28e", DRV, "Service Broker Routing, Reply Messages From a Target Service",
-        "With an empty msdb a reply still arrives: no route is consulted.",
+        "With an empty msdb, a reply still arrives, because no route is consulted.",
         at=server_a(*BALANCED, msdb=()),
         asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
         expects=delivered("REPLY", to="DatabaseA", broker="DatabaseA"),
@@ -191,7 +192,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-29a", DOC, f"{POST}: high availability",
-        "Several routes to one broker id: all their addresses are passed to the transport.",
+        "If several routes name one broker id, all their addresses are passed to the transport.",
         at=server_a(*TWO_GATEWAYS),
         asks=sent_from("DatabaseA", to="TargetService", broker="DatabaseB"),
         expects=sent(
@@ -204,7 +205,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-29b", DOC, f"{POST}: high availability",
-        "A gateway forwards by the route of its msdb that names both service and broker id.",
+        "A gateway forwards by the route of its msdb that names both the service and the broker "
+        "id.",
         at=gateway(),
         asks=from_outside(to="TargetService", broker="DatabaseB"),
         expects=forwarded("M1", by="ForwardingRoute", to=B, broker="DatabaseB"),
@@ -230,8 +232,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-32a", DOC, f"{POST}: putting it all together",
-        "Both combined: the hash selects the broker id, then all routes to it are passed to the "
-        "transport.",
+        "In the combination of both, the hash selects the broker id, then all routes to it are "
+        "passed to the transport.",
         at=server_a(*COMBINED),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_FIRST),
         expects=sent(
@@ -251,8 +253,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-33", DOC, f"{POST}: multiple target endpoint creation",
-        "Two routes without a broker id to different copies: both addresses, and no broker id to "
-        "separate them.",
+        "Two routes without a broker id lead to different copies: both addresses are used, and "
+        "no broker id separates them.",
         at=server_a(*SEVERAL_TARGETS),
         asks=sent_from("DatabaseA", to="TargetService"),
         expects=sent("M2", by="R1 R2", to=f"{B} {C}"),
@@ -269,7 +271,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-35b", DOC, f"{POST}: multiple target endpoint creation",
-        "The copy of the service that it is not meant for drops it.",
+        "The copy of the service for which the message is not intended drops it.",
         at=server("C", RETURN, ACL),
         asks=from_outside(to="TargetService", broker="DatabaseB"),
         expects=dropped("M5", 28017, by=ACL.name, broker="DatabaseB"),
@@ -277,7 +279,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-44a", DOC, "Service Broker Routing, Reply Messages From a Target Service",
-        "A reply at an instance without its broker id is routed like any message.",
+        "A reply at an instance without the reply's broker id is routed like any other message.",
         at=gateway(),
         asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
         expects=forwarded("M1", by="ForwardingReturnRoute", to=A, broker="DatabaseA"),
@@ -285,7 +287,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-44b", DOC, "Service Broker Routing, Choosing a Route",
-        "With forwarding off that reply is dropped.",
+        "With forwarding off, that reply is dropped.",
         at=gateway(on=False),
         asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
         expects=dropped("M1", 9792, by="ForwardingReturnRoute", broker="DatabaseA"),
@@ -293,8 +295,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-52a", DOC, "Routes",
-        "A second dialog of the same conversation group may go to another database than the first "
-        "(EX-24a).",
+        "A second dialog of the same conversation group may go to a different database from the "
+        "first (EX-24a).",
         at=server_a(*BALANCED, ACL),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
         expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),

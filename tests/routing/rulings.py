@@ -28,8 +28,8 @@ MULTIPLE = "Using multiple routes in Service Broker"
 ERRORS = "Database Engine events and errors"
 
 RULINGS = (
-    Ruling("R0", "Service names are compared byte by byte: case counts, collations do not.",
-           DOCUMENTED, "CREATE ROUTE; Naming Service Broker Objects"),
+    Ruling("R0", "Service names are compared byte by byte: case matters, and collations do not "
+           "apply.", DOCUMENTED, "CREATE ROUTE; Naming Service Broker Objects"),
     Ruling("R1.1", "If delivery is off in the sending database, its messages wait (9791).",
            DOCUMENTED, "Managing Service Broker Identities"),
     Ruling("R1.2", "While an instance's broker manager starts, stops or waits for mirroring, its "
@@ -66,73 +66,76 @@ RULINGS = (
     Ruling("R5.3", "Choose, tier 3: network addresses.", DOCUMENTED, SBR),
     Ruling("R5.4", "Choose, tier 4: TRANSPORT, with the address at the beginning of the service "
            "name.", DOCUMENTED, f"{SBR}; CREATE ROUTE"),
-    Ruling("R5.5", "Only LOCAL routes match, and this instance does not have the service: delayed "
-           "(9796) or dropped (11210).", DOCUMENTED, "Service Broker Routing Examples"),
+    Ruling("R5.5", "If only LOCAL routes match and this instance does not have the service, the "
+           "message is delayed (9796) or dropped (11210).",
+           DOCUMENTED, "Service Broker Routing Examples"),
     Ruling("R6", "For a mirrored route, both partners are asked which partner is the principal.",
            DOCUMENTED, SBR),
-    Ruling("R7.1", "LOCAL with a broker id, from the conversation or the route: the database with "
-           "that id.", DOCUMENTED, SBR),
-    Ruling("R7.2a", "LOCAL without a broker id: first the database that contains the conversation.",
+    Ruling("R7.1", "LOCAL with a broker id, from the conversation or the route, selects the "
+           "database with that id.", DOCUMENTED, SBR),
+    Ruling("R7.2a", "LOCAL without a broker id selects the database that contains the "
+           "conversation first.", DOCUMENTED, SBR),
+    Ruling("R7.2b", "LOCAL without a broker id then selects among the other databases with "
+           "delivery on, in an unspecified order.",
+           DOCUMENTED, f"{SBR}; Managing Service Broker Identities"),
+    Ruling("R7.3", "A message from outside for a database that is the mirror of its pair in this "
+           "instance is dropped for that reason (28018).", DOCUMENTED, ERRORS),
+    Ruling("R8.1", "A message to a network address of this instance itself loops back.",
            DOCUMENTED, SBR),
-    Ruling("R7.2b", "LOCAL without a broker id: then the other databases with delivery on, in an "
-           "unspecified order.", DOCUMENTED, f"{SBR}; Managing Service Broker Identities"),
-    Ruling("R7.3", "A message from outside for a database that is the mirror of its pair here is "
-           "dropped with that reason (28018).", DOCUMENTED, ERRORS),
-    Ruling("R8.1", "A network address of this instance itself loops back.", DOCUMENTED, SBR),
     Ruling("R8.2", "A message from outside is dropped unless forwarding is on or the chosen route "
            "is LOCAL (9792).", DOCUMENTED, f"{SBR}; CREATE ENDPOINT"),
     Ruling("R8.3", "With forwarding on, a message from outside is forwarded.",
            DOCUMENTED, "Service Broker Message Forwarding"),
     Ruling("R8.4", "A message sent from this instance leaves whether forwarding is on or off; the "
            "sender keeps it until it is acknowledged.", DOCUMENTED, SBR),
-    Ruling("R8.5", "Several addresses, some of which are this instance: all are passed to the "
-           "transport.",
-           OURS),
-    Ruling("R8.6", "Without a started endpoint no message leaves: delayed (9748), or dropped if "
-           "it was to be forwarded (11293). Checked after R8.1 and R8.2.",
+    Ruling("R8.5", "If some of several addresses are this instance, all addresses are passed to "
+           "the transport.", OURS),
+    Ruling("R8.6", "Without a started endpoint no message leaves: it is delayed (9748), or "
+           "dropped if it was to be forwarded (11293). This is checked after R8.1 and R8.2.",
            f"{DOCUMENTED}; the order is our choice", f"CREATE ENDPOINT; {ERRORS}"),
-    Ruling("R9", "A looped-back message is routed like a message from outside: by msdb, and only "
-           "with forwarding on if the result is another address.", DOCUMENTED, SBR),
+    Ruling("R9", "A looped-back message is routed by msdb like a message from outside; another "
+           "address is used only with forwarding on.", DOCUMENTED, SBR),
     Ruling("R10", "A conversation that cannot be routed is delayed with a status and retried; "
            "this is not an error.", DOCUMENTED, SBR),
-    Ruling("O-1", "No route at all: delayed if sent from this instance, dropped if from outside.",
-           DOCUMENTED, SBR),
-    Ruling("O-2", "LOCAL and the service is in this instance: delivered, whatever the origin.",
-           DOCUMENTED, SBR),
-    Ruling("O-3", "Only LOCAL and the service is not in this instance: delayed if sent from this "
-           "instance, otherwise dropped.", DOCUMENTED, "Service Broker Routing Examples"),
-    Ruling("O-4", "Network address, forwarding off: sent if from this instance, otherwise dropped.",
-           DOCUMENTED, SBR),
-    Ruling("O-5", "Network address, forwarding on: sent if from this instance, otherwise "
-           "forwarded.",
-           DOCUMENTED, SBR),
-    Ruling("O-6", "The address of this instance itself: loops back if sent from this instance, "
-           "otherwise forwarded to itself.", f"{DOCUMENTED}; the second half is our choice", SBR),
+    Ruling("O-1", "If there is no route at all, a message is delayed if it was sent from this "
+           "instance, and dropped if it is from outside.", DOCUMENTED, SBR),
+    Ruling("O-2", "If LOCAL is chosen and the service is in this instance, the message is "
+           "delivered, whatever its origin.", DOCUMENTED, SBR),
+    Ruling("O-3", "If only LOCAL matches and the service is not in this instance, a message is "
+           "delayed if it was sent from this instance, otherwise dropped.",
+           DOCUMENTED, "Service Broker Routing Examples"),
+    Ruling("O-4", "With a network address and forwarding off, a message is sent if it is from "
+           "this instance, otherwise dropped.", DOCUMENTED, SBR),
+    Ruling("O-5", "With a network address and forwarding on, a message is sent if it is from this "
+           "instance, otherwise forwarded.", DOCUMENTED, SBR),
+    Ruling("O-6", "With the address of this instance itself, a message loops back if it was sent "
+           "from this instance, otherwise it is forwarded to the instance itself.",
+           f"{DOCUMENTED}; the second half is our choice", SBR),
     Ruling("U-02", "Two broker ids are compared as GUIDs if both are GUIDs, otherwise as text.",
            OURS),
     Ruling("U-03", "An address without a port means port 4022.", OURS),
     Ruling("U-04", "LOCAL, TRANSPORT and tcp are keywords in any case.", OURS),
-    Ruling("U-07", "A message carries the conversation's broker id, else the chosen route's, else "
-           "none.", OURS),
-    Ruling("U-08", "A message that cannot be classified because msdb's broker is off: the copy is "
-           "dropped, the sender retries.", OURS),
+    Ruling("U-07", "A message carries the broker id of the conversation, otherwise that of the "
+           "chosen route, otherwise none.", OURS),
+    Ruling("U-08", "If a message cannot be classified because msdb's broker is off, the copy is "
+           "dropped and the sender retries.", OURS),
     Ruling("U-09", "While the configuration service is being asked, the conversation stays "
            "delayed.",
            OURS),
-    Ruling("U-10", "TRANSPORT and a service name without an address: delayed (9785) or dropped "
-           "(11294).", OURS),
+    Ruling("U-10", "With TRANSPORT and a service name without an address, the message is delayed "
+           "(9785) or dropped (11294).", OURS),
     Ruling("U-11", "Of several mirrored routes, the route with the lowest route id is used.", OURS),
-    Ruling("U-12", "LOCAL, but the broker id is not in this instance: delayed (9795) or dropped "
-           "(28017).", OURS),
-    Ruling("U-13", "Several databases with the service: all are candidates, searched in the order "
-           "of a hash of conversation id and name.", OURS),
+    Ruling("U-12", "With LOCAL and a broker id that is not in this instance, the message is "
+           "delayed (9795) or dropped (28017).", OURS),
+    Ruling("U-13", "If several databases have the service, all are candidates. A hash of the "
+           "conversation id and the database name determines the order.", OURS),
     Ruling("U-18", "A dialog's broker id is selected by the BLAKE2b hash of its conversation id "
-           "modulo the number of distinct ids. GUIDs are ordered by their bytes, others after "
-           "them.", OURS),
-    Ruling("U-43", "A message from outside whose result would be a delay: the copy is dropped, "
-           "the sender retries.", OURS),
-    Ruling("U-44", "LOCAL, and this instance has the service name but with another broker id: the "
-           "next tier is used. The switch strict_local_tier keeps LOCAL.", OURS),
+           "modulo the number of distinct ids. GUIDs are ordered by their bytes; other ids follow.",
+           OURS),
+    Ruling("U-43", "If the result for a message from outside would be a delay, the copy is "
+           "dropped and the sender retries.", OURS),
+    Ruling("U-44", "If LOCAL matches but this instance has the service name only with another "
+           "broker id, the next tier is used. The switch strict_local_tier keeps LOCAL.", OURS),
     Ruling("U-45", "An address refers to this instance if its host is one of the instance's names "
            "and its port is the endpoint's.", OURS),
     Ruling("U-46", "An msdb route to the address of its own instance counts as a forward.", OURS),
@@ -150,11 +153,11 @@ RULINGS = (
     Ruling("C-08", "Is one route chosen, or are all matching routes passed to the transport?",
            "one tier is chosen; all of its addresses go to the transport",
            f"{SBR} (one) and {MULTIPLE} (all)"),
-    Ruling("C-09", "A message sent from this instance has a LOCAL route but no service: dropped "
-           "or delayed?",
+    Ruling("C-09", "Is a message sent from this instance dropped or delayed if it has a LOCAL "
+           "route but no service?",
            "delayed", "Service Broker Routing Examples, 1 (dropped) and 2-7 (delayed)"),
-    Ruling("C-10", "A message from outside is for a service that this instance does not have: "
-           "delayed or dropped?",
+    Ruling("C-10", "Is a message from outside delayed or dropped if this instance does not have "
+           "its service?",
            "dropped", "Service Broker Routing Examples, 6: introduction (delayed), text (dropped)"),
     Ruling("C-11", "Does a routing failure create an Error message?", "no",
            f"Broker:Conversation event class (yes) and {SBR} (no)"),
