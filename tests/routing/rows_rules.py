@@ -537,7 +537,7 @@ ROWS = (
     ),
     RoutingExample(
         "STOPPED-e", DRV, NOT_SAID,
-        "A message within the instance needs no endpoint, even if it uses the instance's own "
+        "A message within the instance needs no endpoint, not even by way of the instance's own "
         "address.",
         at=instance("I1", database("AW", TO_MYSELF), NEAR, started=False),
         asks=sent_from("AW", to="Svc"),
