@@ -1,1 +1,4 @@
-"""Hopline: dialogs and routes of Service Broker on Kafka. Imports nothing: Spark loads it."""
+"""Hopline: dialogs and routes of Service Broker on Kafka.
+
+This module imports nothing, because Spark's executors import it.
+"""

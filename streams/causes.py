@@ -11,15 +11,15 @@ _MOST_CAUSES = 1_000
 
 
 class Causes:
-    """Decide whether a failure is logged: once a minute for each cause.
+    """Decide whether to log a failure: at most once a minute for each cause.
 
-    ``clock`` is monotonic, in seconds. If there are too many causes, all are forgotten.
+    ``clock`` is monotonic, in seconds. If there are too many causes, all of them are removed.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._logged: dict[Hashable, tuple[float, int]] = {}
-        """For each cause, when it was last logged, and how often it was not logged since."""
+        """For each cause, when it was last logged, and the number of failures omitted since."""
 
     def due(self, cause: Hashable) -> int | None:
         """Return how many failures with this cause were omitted since it was last logged.

@@ -1,8 +1,8 @@
 """Seeded random numbers, equal on every platform and version of Python.
 
-Only ``random()`` of the standard generator is guaranteed to stay the same. Only division and square
-root are rounded identically everywhere; a logarithm's last bit depends on the C library. So this
-module uses nothing else.
+Of the standard generator, only ``random()`` is guaranteed to stay the same. Division and square
+root are rounded identically everywhere, but a logarithm's last bit depends on the C library. So
+this module uses only these three operations.
 """
 
 from __future__ import annotations

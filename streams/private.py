@@ -20,7 +20,7 @@ _FILE = 0o666 if sys.platform == "win32" else 0o600
 def make_folder(path: Path) -> None:
     """Create a folder and missing parents, accessible only to their owner.
 
-    An existing folder keeps its rights, which are its owner's choice.
+    An existing folder keeps its rights, because its owner has chosen them.
     """
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):

@@ -16,7 +16,7 @@ _width = ContextVar("width", default=WIDTH)
 
 @contextmanager
 def wrapping_at(width: int) -> Iterator[None]:
-    """Set the output width while the context is active; the command line knows its terminal."""
+    """Set the output width while the context is active; the command line uses its terminal's."""
     token = _width.set(width)
     try:
         yield
@@ -35,7 +35,7 @@ def wrapped(
     """Return a string as lines of at most ``width`` columns, or of the output width by default.
 
     The first line begins with ``first``, all other lines with ``rest``, which by default is the
-    same number of spaces. A word longer than a line is not broken, so that a path can be copied,
+    same number of spaces. A word longer than a line is not broken, so that users can copy a path,
     unless ``break_words`` is set. An empty string becomes one line.
     """
     lines = textwrap.wrap(

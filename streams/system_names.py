@@ -12,7 +12,7 @@ SYSTEM_SERVICE = PREFIX + "ServiceBroker"
 """The system service of every database, which begins its own conversations."""
 CONFIGURATION_SERVICE = "SQL/ServiceBroker/BrokerConfiguration"
 CURRENT_DATABASE = "CURRENT DATABASE"
-"""Represents, in BEGIN DIALOG, the id of the broker in which the dialog begins."""
+"""The keyword of BEGIN DIALOG for the id of the broker in which the dialog begins."""
 
 
 def is_current_database(broker: str | None) -> bool:

@@ -1,9 +1,9 @@
 """The only reader of XML from outside: message bodies, captures and exported traces.
 
-The reader accepts a subset of XML that is safe to parse: no document type (entities could expand
-without limit or read other files), elements no deeper than SQL Server's ``xml`` type allows, and
-only namespaces that are cheap to copy. Parsers copy a namespace's name for each name that uses it,
-and validators copy all namespaces in scope for each element that declares one.
+The reader accepts a subset of XML that is safe to parse. It rejects document types (entities could
+expand without limit or read other files), elements deeper than SQL Server's ``xml`` type allows,
+and namespaces that are expensive to copy. Parsers copy a namespace's name for each name that uses
+it, and validators copy all namespaces in scope for each element that declares one.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ LONGEST_NAMESPACE = 1_024
 SCOPES = 1_000_000
 """Maximum namespaces in scope, summed over the elements that declare one.
 
-Elements of a usual document have few namespaces, but 240 kB can contain 10,000 elements with 5,000
-namespaces each, which take a gigabyte.
+The elements of a typical document have few namespaces, but 240 kB can contain 10,000 elements with
+5,000 namespaces each, which take a gigabyte.
 """
 CHECKED = 5_000
 """Maximum nodes of a document that is checked against a schema: elements and attributes.
@@ -39,13 +39,13 @@ PATTERN_STEPS = 4_000
 BACKTRACKING_NODE = 7_500
 """If a pattern backtracks, a text counts as the square of its length divided by this number.
 
-Usual patterns, such as one for a mail address, take quadratic time: 0.1 s for 4,000 characters.
-With patterns that do not backtrack, this is the most that a text counts.
+Common patterns, such as one for a mail address, take quadratic time: 0.1 s for 4,000 characters.
+With patterns that do not backtrack, this value is the maximum that a text counts.
 """
 ENCODINGS = frozenset(aliases) | frozenset(aliases.values())
-"""Encodings that a document may declare, as Python writes them: in small letters, with underscores.
+"""Encodings that a document may declare, as Python writes them: in lower case, with underscores.
 
-Python keeps each unknown name that is looked up until the process ends.
+If an unknown name is looked up, Python keeps it until the process ends.
 """
 _INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
 

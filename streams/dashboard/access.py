@@ -3,10 +3,10 @@
 On loopback there is no token, but pages of other origins run in the same browser. Such a page must
 not read a response or open a websocket. The Host header reveals a page whose own host name resolves
 to loopback (DNS rebinding); the Origin header reveals a page that opens a websocket. A request for
-an image or a frame has no Origin header; Sec-Fetch-Site reveals it, which browsers send to loopback
-and over TLS. Links from other pages are followed: such a request is for a document. If a
-container's port is published on loopback, neighbouring containers use the container's name, which
-no foreign page can have.
+an image or a frame has no Origin header, but it has Sec-Fetch-Site, which browsers send to loopback
+and over TLS. Links from other pages are allowed, because they request a document. If a container's
+port is published on loopback, neighbouring containers use the container's name, which cannot be the
+host name of a foreign page.
 
 Every response forbids framing by other pages and loading from other servers. Evaluation of scripts
 is allowed, because Vue compiles templates in the browser.
@@ -97,7 +97,8 @@ def headers_of(scope: Scope) -> dict[str, str]:
 def foreign(headers: dict[str, str], names: Collection[str], *, guarded: bool) -> bool:
     """Return whether a request comes from another origin's page, or uses a foreign host name.
 
-    A top-level navigation from another origin's page is not foreign, unless it has its Origin.
+    A top-level navigation from another origin's page is not foreign, unless it has an Origin header
+    with that origin.
     ``names`` are allowed besides the names of loopback.
     """
     elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")

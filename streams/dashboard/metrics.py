@@ -1,6 +1,6 @@
 """Metrics of a dashboard for Prometheus: views, durations, unavailable sources.
 
-The only labels are the names of pages and sources, and there are only a few of them.
+The only labels are the names of pages and sources, which are few.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def _arrived(facts: Facts) -> int:
 
 
 def _several_targets(stage: Stage, bootstrap: str, children: Children) -> bool:
-    """Two name-only routes to different copies of a service, step by step."""
+    """Send a dialog over two routes without a broker id to different copies of a service."""
     stage.say(text.act(3, "Several targets: two routes that name no broker id"))
     topology, cluster = _topology("several_targets"), Cluster(bootstrap, Topics("targets."))
     deploy(cluster, topology)
@@ -223,7 +223,7 @@ def _several_targets(stage: Stage, bootstrap: str, children: Children) -> bool:
         refused = Number.ANOTHER_INSTANCE_CONVERSES
 
         def is_refused() -> bool:
-            # The two copies, and the Error at the target that was second.
+            # Both copies of the message, and the Error at the rejected target.
             return watch.queued >= 3 and watch.count(_UNDELIVERABLE, refused) > 0
 
         _wait(stage, children, is_refused, "two targets answer")

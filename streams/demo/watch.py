@@ -1,4 +1,4 @@
-"""Count events during the run, only to show progress; the verdict rereads all records."""
+"""Count events during the run to show progress; the verdict is based on all records, read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layout of an SVG diagram: columns, lines of text, heights. Pixels.
+"""The layout of an SVG diagram in pixels: columns, lines of text, heights.
 
 The reader's fonts are unknown. To keep texts from overlapping in any usual font, widths are
 estimated with a wide font (DejaVu Sans).
@@ -143,7 +143,7 @@ def _box(row: DiagramRow) -> float:
 
 
 def label_at(slot: Slot, columns: Mapping[Place, float]) -> tuple[float, str]:
-    """Return the anchor of an arrow's text, and its alignment; at the start if slanting."""
+    """Return the anchor and alignment of an arrow's text, which is at the start if slanting."""
     x1, x2 = (columns[end] for end in slot.row.ends)
     if slot.lands is None:
         return (x1 + x2) / 2, "middle"

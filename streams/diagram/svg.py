@@ -84,14 +84,14 @@ class Links:
 def svg_text(diagram: Diagram, links: Links | None = None) -> str:
     """Return the picture; the same diagram gives the same bytes.
 
-    Without ``links``, it is a separate file, light or dark like the reader's system.
+    Without ``links``, it is a standalone file that follows the light or dark theme of the system.
     """
     layout = lay_out(diagram, titled=links is None)
     width, height = _n(layout.width), _n(layout.height)
     description = f"Sequence diagram: {', '.join(p.name for p in diagram.participants)}"
     late = [s for s in layout.slots if s.lands is not None]
     role = 'role="img"'
-    if links is not None:  # made smaller where necessary, but not below a readable size
+    if links is not None:  # reduced where necessary, but not below a readable size
         role = f'role="group" style="max-width:100%;min-width:{_n(layout.width * _LEAST)}px"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '

@@ -1,8 +1,8 @@
 """All errors: exceptions, SQL Server's numbers, the broker's events.
 
-Data never raises an exception: an undeliverable message is a verdict with a :class:`Number`, and an
+Data never causes an exception: an undeliverable message is a verdict with a :class:`Number`, and an
 invalid line of a topology is a finding. The exceptions here are for misuse and for a broken
-environment. Each is reported as one clear sentence on stderr and an exit code, never as a
+environment. Each is reported with one clear sentence on stderr and an exit code, never with a
 traceback.
 """
 

@@ -18,7 +18,7 @@ class HoplineError(Exception):
 
 
 class UsageError(HoplineError):
-    """The caller requested something nonexistent or impossible, such as an unknown instance."""
+    """The caller requested an unknown object, such as an instance, or an impossible action."""
 
 
 class InputError(HoplineError):

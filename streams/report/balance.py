@@ -1,4 +1,4 @@
-"""Balance the account of messages: a pure function from the facts of any dialogs to a ledger."""
+"""Compute the ledger of messages from the facts of any dialogs, as a pure function."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def balance(
 ) -> Ledger:
     """Compare accepted messages with those in the queues and in the endpoints' state.
 
-    All facts of a dialog must be given together. ``begins``: the logs that were trimmed. ``span``:
-    the period of the messages in the account.
+    All facts of a dialog must be given together. ``begins`` contains the logs that were trimmed,
+    and ``span`` the period of the messages in the account.
     """
     about = {side.endpoint: side for side in sides}
     begins = Begins() if begins is None else begins  # an empty Begins is falsy
@@ -141,7 +141,7 @@ class _Balance:
             self.ledger.note(Fault.LOST, _missing(message, message.sender.place))
 
     def _has_other_number(self, message: Accepted, copy: Delivered) -> bool:
-        # An undecodable rejection would have shifted all later numbers.
+        # An unread rejection may have shifted all later numbers.
         return copy.sequence != message.sequence and not self.begins.events_end
 
     def _is_unaccepted(self, message: Accepted, direction: _Direction) -> bool:
@@ -191,7 +191,7 @@ class _Balance:
                 self.ledger.note(Fault.MISCOUNTED, Missing(*about, endpoint.place))
 
     def _numbers_of_end(self, endpoint: EndpointKey, issued: int) -> Sequence[int]:
-        """Return how many numbers an END may have taken; without another side, it takes none."""
+        """Return how many numbers an END may have used; without another side, it uses none."""
         endings, how = self.endings, self.endings.end_kinds.get(endpoint)
         if how is None:
             return (0,)

@@ -1,9 +1,9 @@
-"""Logs that were trimmed, so that their earlier records are legitimately missing.
+"""Trimmed logs, whose earlier records are legitimately missing.
 
 It is unknown whether the messages in those records were delivered or lost. So the account uses this
-module before it reports a message as missing. The account stays exact where the remaining records
-are sufficient proof. A queue's log has lost only its beginning, so of a dialog's messages, only
-those before the first remaining message may have been trimmed.
+module before it reports a message as missing. The account stays exact if the remaining records are
+sufficient proof. Only the beginning of a queue's log is trimmed, so a message of a dialog can be
+trimmed only if it precedes the dialog's first remaining message.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from streams.report.facts import Accepted, Delivered, Side
 class Begins:
     """The instances with trimmed ``commands`` and places with trimmed ``queues``.
 
-    ``events_end``: the newest events could not be read (a hung transaction). Any of them may reject
-    a statement, or explain the end of a dialog.
+    ``events_end``: whether a hung transaction hides the newest events. Any of them may reject a
+    statement, or explain the end of a dialog.
     """
 
     commands: frozenset[str] = frozenset()
@@ -66,7 +66,7 @@ class Begins:
         """Return whether a message, or the reason for its absence, may have been trimmed.
 
         ``here`` are the remaining messages of its dialog in the target's queue, ``places`` the
-        target's possible places. ``known``: the states of both sides exist and are sufficient.
+        target's possible places. ``known``: whether the states of both sides exist and suffice.
         """
         if here and here[0].sequence < message.sequence:
             return not known and bool(self) and message.sequence > here[-1].sequence

@@ -1,4 +1,4 @@
-"""Decide which reported refusals are valid: the ones that neither queues nor state contradict.
+"""Decide which reported refusals are valid: those that neither queues nor state contradict.
 
 Many clients may write to `event`, so an event can report a refusal that never happened. A refused
 statement has no message in a queue and no number; a statement with a message or a number was
@@ -63,7 +63,7 @@ class Evidence:
     def _counted(
         self, sender: Sender, sends: Sequence[Sent], ends: Sequence[Ended], refused: set[bytes]
     ) -> set[bytes]:
-        """Return the refused statements that state and later messages show to have a number."""
+        """Return the refused statements that have a number, as state or later messages show."""
         is_whole = sender[0] in self.whole
         between = list(_between(sends, refused, self.numbers, is_whole=is_whole))
         if not is_whole or sender not in self.sent:
@@ -87,7 +87,7 @@ def _first_if_all(ends: Sequence[Ended], refused: set[bytes]) -> set[bytes]:
 def _between(
     sends: Iterable[Sent], refused: set[bytes], numbers: Mapping[bytes, int], *, is_whole: bool
 ) -> Iterator[bytes]:
-    """Yield refused statements without which a number before a delivered message is missing."""
+    """Yield refused statements that fill a gap in the numbers before a delivered message."""
     expected = 0 if is_whole else None
     doubtful: list[bytes] = []
     for send in sends:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 class EndpointKey(NamedTuple):
     """One side of a conversation in an ``instance/database``.
 
-    The place is part of its identity, because with several targets, one conversation has several
-    target endpoints, each with its own messages.
+    The place is part of the key, because with several targets, one conversation has several target
+    endpoints, each with its own messages.
     """
 
     place: str
@@ -24,7 +24,7 @@ class EndpointKey(NamedTuple):
 class Accepted:
     """A message that an application sent and its endpoint did not reject.
 
-    ``read``: the endpoint worker has read the command. An unread command may still be rejected.
+    ``read``: whether the endpoint worker has read the command; if not, it may still be rejected.
     ``at`` is the time at which it was sent, in epoch milliseconds.
     """
 
@@ -40,9 +40,9 @@ class Accepted:
 class Delivered:
     """A message in a queue topic, at ``offset``; ``place`` is the instance/database of the queue.
 
-    ``latency_ms`` and times are in milliseconds; ``path`` contains the forwarders. Within one
-    ``partition``, positions only determine the order; ``sent_at`` is the time at which the message
-    was sent.
+    ``latency_ms`` and times are in milliseconds; ``path`` contains the forwarders. Positions only
+    determine the order within a ``partition``. ``sent_at`` is the time at which the message was
+    sent.
     """
 
     conversation: uuid.UUID
@@ -87,13 +87,13 @@ class Side:
         return self.discarded_from is not None and sequence >= self.discarded_from
 
     def accepts(self, sequence: int) -> bool:
-        """Return whether, by its number, a message of the other side is meant for the queue."""
+        """Return whether the queue must get the other side's message with this number."""
         return self.deaf_from is None or sequence < self.deaf_from
 
     def has_shown(self, sequence: int) -> bool:
         """Return whether a message of the other side was enqueued, as far as the state shows.
 
-        A closed endpoint that still accepts messages was closed with its database; it counts the
+        A closed endpoint that still accepts messages was closed with its database. It counts the
         messages that arrive.
         """
         if self.state == "CD" and self.deaf_from is None:

@@ -1,8 +1,9 @@
 """Collect the ledger's facts from Kafka: state, queues, commands and events, in one process.
 
-State is read first, then the queues, then the commands, then the events. So the facts fit together,
-even while the workers run: The queues contain every message that a state has settled. Every message
-in a queue has its command. Every rejected command that a state has processed has its event.
+State is read first, then the queues, then the commands, then the events. This order makes the facts
+consistent, even while the workers run. The queues contain every message that a state has settled.
+The command of every message in a queue is read, and so is the event of every rejected command that
+a state has processed.
 
 If several workers write to one topic, an open transaction of one worker hides later commits of
 another worker. So topics that are compared with the state are read to the high watermark, which

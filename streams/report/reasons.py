@@ -1,7 +1,7 @@
 """The documented reasons why an accepted message might not be in any queue.
 
 Messages arrive in order, so discarded and waiting messages are the last messages that a side has
-sent. A message has no reason if a later message of its endpoint was delivered.
+sent. No reason applies to a message if a later message of its endpoint was delivered.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _OWN = (Number.CONVERSATIONS_ENDED_HERE, Number.SERVICE_DROPPED_HERE)
 
 @dataclass(frozen=True, slots=True)
 class Receivers:
-    """What the possible receivers of one direction's messages show about missing messages.
+    """The evidence that one direction's possible receivers have about missing messages.
 
     Any client can name places in events, so a message is compared only with places that have a
     state. ``deciders`` are the states up to the first removed endpoint that accepted no more
@@ -106,8 +106,8 @@ class Endings:
         """Yield the endpoints' states; ``None``, as the last, for a removed endpoint.
 
         ``None`` means that this endpoint could not accept any more messages. An END of the endpoint
-        shows this, unless the sender's EndDialog is in the endpoint's queue: then all earlier
-        messages are also in the queue.
+        proves this, unless the sender's EndDialog is in the endpoint's queue. In that case, all
+        earlier messages are also in the queue.
         """
         for key in keys:
             if key in sides:
@@ -119,8 +119,8 @@ class Endings:
     def outcome(self, message: Accepted, side: Side | None, receivers: Receivers) -> Fate:
         """Return why a message is not in any of its receivers' queues, or that it is lost.
 
-        ``side`` is ``None`` if the sender's state was removed: it was closed, and then only
-        statements, deliveries, and the lifetime can be reasons.
+        ``side`` is ``None`` if the sender was closed and its state removed. The reason then follows
+        only from statements, deliveries, and the lifetime.
         """
         if not message.read:
             return Fate.UNREAD
@@ -190,7 +190,7 @@ class Endings:
         return _reason(self.events[sender]) if sender in self.events else Fate.LOST
 
     def _reported_end(self, sender: EndpointKey) -> Fate | None:
-        """Return the reason that the sender's END, or an Error in its queue, shows, if any."""
+        """Return the reason according to the sender's END or an Error in its queue, if any."""
         code = self.errors.get(sender)
         if code is not None:
             return _reason(-code)

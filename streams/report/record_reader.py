@@ -55,7 +55,7 @@ from streams.wire.records import Headers, demand_size, header_of
 DialogPart = tuple[bytes, Part]
 """A dialog's id, and a part of the dialog."""
 _Latest = OrderedDict[Source, tuple[int, tuple[int, int]]]
-"""The offset and the cause of each source's last statement; the latest is last."""
+"""The offset and the cause of each source's last statement; the most recent source is last."""
 
 _ERROR_RECEIVED = (ConversationEvent.ERROR_RECEIVED, ConversationEvent.BROKER_ERROR_RECEIVED)
 """Subclasses of event 124 for an Error from the other side's application or its broker."""
@@ -65,9 +65,9 @@ _NO_NAME = "\ufffd"
 """Java's replacement for invalid UTF-8; a worker rejects a record with such a header."""
 _SENT_AGAIN = "sent again after a retry, or by a forwarder"
 _LONGEST = 512
-"""Maximum characters stored of a place that the catalog does not have, or of a replay's name.
+"""Maximum number of stored characters of a place that is not in the catalog, or of a replay's name.
 
-SQL Server's names have at most 128, and a statement may name a database with thousands.
+A name of SQL Server has at most 128 characters, but a statement may name a database with thousands.
 """
 _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
@@ -173,7 +173,7 @@ class RecordReader:
             return True
         latest[cause.source] = record.offset, cause.at
         latest.move_to_end(cause.source)
-        if len(latest) > MOST_SOURCES:  # the endpoint removes the source that is silent for longest
+        if len(latest) > MOST_SOURCES:  # the endpoint removes the longest-silent source
             latest.popitem(last=False)
         return False
 
@@ -229,7 +229,7 @@ def _has_names(headers: Headers) -> bool:
 
 
 def _id(text: object) -> bytes | None:
-    """Return an id of an event; ``None`` for a text that is no id."""
+    """Return an id of an event; ``None`` for a text that is not an id."""
     try:
         return uuid.UUID(str(text)).bytes
     except ValueError:

@@ -1,7 +1,7 @@
 """The configuration service: answer a database's route request (reference 2.5).
 
 The service receives a MissingRoute, creates the route with a LIFETIME in the requesting database,
-and ENDs the dialog, WITH ERROR if it cannot create the route. A directory contains the possible
+and ends the dialog (WITH ERROR if it cannot create the route). A directory contains the possible
 routes. The service recognizes the routes that it has created by their names, and removes expired
 routes, because the engine does not. A second answer is harmless, because an equivalent route is not
 created again.
@@ -65,10 +65,11 @@ def answer(
     """Decide the answer to a request.
 
     ``offers`` are the directory's entries for the service, and ``routes`` the routes of the
-    requesting database; ``now`` is in epoch seconds. All offers become routes: several broker ids
-    balance the load, several addresses are tried in turn, and no further requests are needed.
+    requesting database; ``now`` is in epoch seconds. A route is created for each offer, so that
+    several broker ids balance the load, several addresses are tried in turn, and no further
+    requests are needed.
 
-    If no offer has the requested broker id, the request is refused, but the offers become routes
+    If no offer has the requested broker id, the request is refused, but the routes are created
     anyway. A database has only one open request for a service, so another dialog that needs one of
     these routes may not be able to request it.
     """

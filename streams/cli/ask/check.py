@@ -79,7 +79,7 @@ def check(
 def _page(code: str) -> str:
     pages = {row.code: row for row in CHECKS}
     found = pages.get(code.upper())
-    if found is None:  # a code with a similar number is about something else: no suggestion
+    if found is None:  # no suggestion, because a code with a similar number is unrelated
         raise UsageError(
             f"There is no finding '{clipped(code.upper())}'.",
             f"The codes are {min(pages)} to {max(pages)}; docs/findings.md lists all of them.",

@@ -39,7 +39,7 @@ class TopologyArgument(click.ParamType):
 def ensure_something(topology: Topology) -> Topology:
     """Return a topology; raise UsageError for an empty one.
 
-    An empty file is usually the wrong file, so no result for it may look like success.
+    An empty file is usually the wrong file, so no command may report success for it.
     """
     blank = (
         i == Instance(i.name, empty_database(i.name, MSDB)) for i in topology.instances.values()

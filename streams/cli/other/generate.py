@@ -178,7 +178,7 @@ def estate(
 
 
 def _counts(made: GeneratedEstate, routes: int) -> dict[str, int]:
-    # Not the number drawn, because flows in one instance that need no route are not written.
+    # This may differ from the number drawn: flows within one instance need no route.
     flows = flows_of(Estate(made.topology, time.time()))
     return {
         "instances": len(made.topology.instances),

@@ -1,4 +1,4 @@
-// The theme, before anything is painted; links that change the address without loading; keys.
+// Set the theme before anything is painted; follow links without loading the page; handle keys.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -18,7 +18,7 @@
   paint();
   dark.addEventListener("change", paint);
 
-  // Another address of the same page: the server is told, and sends what differs.
+  // For another URL of the same page, send the URL to the server, which returns the differences.
   const tell = () => emitEvent("hopline", location.pathname + location.search);
   const go = (url) => {
     if (url.pathname !== location.pathname) return location.assign(url);
@@ -40,14 +40,14 @@
     event.preventDefault();
     const url = new URL(event.target.action, location);
     for (const [name, value] of new FormData(event.target)) if (value) url.searchParams.set(name, value);
-    if (event.target.matches("[role=search]")) leave(); // what was asked for is read now
+    if (event.target.matches("[role=search]")) leave(); // the user now reads the result of the search
     go(url);
   });
   addEventListener("change", (event) => {
     if (event.target.matches("form[data-soft] select, form[data-soft] input[type=checkbox]")) event.target.form.requestSubmit();
   });
 
-  // Content is replaced as a whole: who had the focus gets it back, by id.
+  // Content is replaced as a whole, so restore the focus to the element with the same id.
   let focused = "";
   const leave = () => {
     focused = "";
