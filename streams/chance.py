@@ -2,7 +2,7 @@
 
 Of the standard generator, only ``random()`` is guaranteed to stay the same. Division and square
 root are rounded identically everywhere, but a logarithm's last bit depends on the C library. So
-this module uses only these three operations.
+this module uses no other functions.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ _HTTP = _says(
     "HOST:PORT",
 )
 _KEEP = _says("Retention of processed records in seconds; -1 keeps them forever.")
-_ANSWER = _says("Seconds within which Kafka must answer; else /healthz returns 503.")
+_ANSWER = _says("Seconds within which Kafka must answer; otherwise /healthz returns 503.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ PRIORITY = "CREATE BROKER PRIORITY"
 FORWARDING = (
     Ruling("F1", "Forwarding is an option of the endpoint, off by default; with it off, a message "
            "from outside that needs forwarding is dropped (9792).", DOCUMENTED, "CREATE ENDPOINT"),
-    Ruling("F2", "A message from outside is routed by msdb's routes: LOCAL delivers it, any other "
-           "address forwards it.", DOCUMENTED, FORWARDING_PAGE),
+    Ruling("F2", "A message from outside is routed by msdb's routes: LOCAL delivers it, and any "
+           "other address forwards it.", DOCUMENTED, FORWARDING_PAGE),
     Ruling("F3", "A forwarder never acknowledges and keeps no dialog state; successive messages "
            "and acknowledgements may take different paths.", DOCUMENTED, FORWARDING_PAGE),
     Ruling("F5", "MESSAGE_FORWARD_SIZE limits the messages that wait for a next hop. A copy "
@@ -105,9 +105,8 @@ DIALOGS = (
            "same conversation from another broker id is undeliverable and not answered.", OURS),
     Ruling("D3.5", "A frame of a service other than the dialog's far service has no effect and is "
            "not answered (event 160, 11224), whatever its broker id.", OURS),
-    Ruling("D4.1", "A statement that the state does not allow is refused: SEND with 8429, END "
-           "with 8427.",
-           DOCUMENTED, f"{VIEW}; {ERRORS}"),
+    Ruling("D4.1", "A statement that the state does not allow is refused, SEND with 8429 and END "
+           "with 8427.", DOCUMENTED, f"{VIEW}; {ERRORS}"),
     Ruling("D4.2", "The state is STARTED_INBOUND until the first message is complete, then "
            "CONVERSING.", DOCUMENTED, VIEW),
     Ruling("D4.3", "Both sides must end the conversation. EndDialog is sent after all earlier "

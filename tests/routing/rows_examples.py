@@ -206,8 +206,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-19", DOC, f"{PAGE}, 6",
-        "With forwarding off, that message is dropped, although this instance has a copy of the "
-        "service.",
+        "With forwarding off, a message that matches a forwarding route is dropped, although "
+        "this instance has a copy of the service.",
         at=aw(ACL, here="ElsewhereService", msdb=FORWARD_ONE),
         asks=from_outside(to="ElsewhereService"),
         expects=dropped("M2", 9792, by="ForwardingRoute"),

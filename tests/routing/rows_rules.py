@@ -332,7 +332,8 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2f", DRV, f"{ERRORS}: 28018",
-        "The same applies if another local database has the service, or if the name decides.",
+        "The copy is also dropped for this reason if another local database has the service, or "
+        "if the name decides.",
         at=hub(ACL, here=[NEAR, database("D", services=["Svc"], is_mirror=True)]),
         asks=from_outside(to="Svc", broker="D"),
         strict_local_tier=True,
@@ -477,7 +478,7 @@ ROWS = (
     ),
     RoutingExample(
         "R9d", DRV, NOT_SAID,
-        "This forward needs forwarding to be on.",
+        "A forward to the instance itself needs forwarding to be on.",
         at=hub(TO_MYSELF, on=False),
         asks=from_outside(to="Svc"),
         expects=dropped("M2", 9792, by="Myself"),
@@ -521,7 +522,7 @@ ROWS = (
     ),
     RoutingExample(
         "STOPPED-c", DRV, NOT_SAID,
-        "The forwarding option is checked first.",
+        "The forwarding option is checked before the state of the endpoint.",
         at=hub(NAMED, on=False, started=False),
         asks=from_outside(to="Svc"),
         expects=dropped("M2", 9792, by="Named"),

@@ -214,7 +214,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-29c", DOC, f"{POST}: high availability",
-        "The return path has both gateways too.",
+        "The return path also has both gateways.",
         at=server("B", *TWO_GATEWAYS_BACK, msdb=(TO_B_IS_LOCAL,)),
         asks=answered_in("DatabaseB", to="InitiatorService", broker="DatabaseA"),
         expects=sent(
@@ -232,8 +232,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-32a", DOC, f"{POST}: putting it all together",
-        "In the combination of both, the hash selects the broker id, then all routes to it are "
-        "passed to the transport.",
+        "If balancing and several addresses are combined, the hash selects the broker id, then "
+        "all routes to it are passed to the transport.",
         at=server_a(*COMBINED),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_FIRST),
         expects=sent(
@@ -287,7 +287,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-44b", DOC, "Service Broker Routing, Choosing a Route",
-        "With forwarding off, that reply is dropped.",
+        "With forwarding off, a reply at an instance without the reply's broker id is dropped.",
         at=gateway(on=False),
         asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
         expects=dropped("M1", 9792, by="ForwardingReturnRoute", broker="DatabaseA"),

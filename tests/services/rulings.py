@@ -47,13 +47,13 @@ SERVICES = (
     Ruling("N3", "The application creates the route in the asking database, with a LIFETIME, and "
            "ends the request, WITH ERROR if it cannot create the route. It drops expired routes "
            "itself.",
-           "as documented; error 1: unknown service, 2: the known data are not enough for a route, "
-           "3: no MissingRoute", f"{DYNAMIC}; Managing Routing"),
+           "as documented; the errors are 1 (unknown service), 2 (the known data are not enough "
+           "for a route) and 3 (no MissingRoute)", f"{DYNAMIC}; Managing Routing"),
     Ruling("N4", "If a directory is unavailable, the application waits, because a rollback would "
            "turn the queue off.", OURS),
     Ruling("C-13", "If there is no route after the end of the request, does the conversation "
            "remain delayed, or is the service asked again?",
-           "asked again by the back-off, if the request has ended", f"{DYNAMIC} (both)"),
+           "the service is asked again after a back-off, if the request has ended", f"{DYNAMIC} (both)"),
     Ruling("U-16", "The broker id that a conversation names is in <BROKER_INSTANCE>.", OURS),
     Ruling("EX-56", "After one MissingRoute, the creation of a route and the end of the request, "
            "both dialogs are sent.", DOCUMENTED, DYNAMIC),
