@@ -45,7 +45,7 @@ FORWARDING = (
            "licences are checked (11282).", NOT_EMULATED, FORWARDING_PAGE),
     Ruling("U-07", "A message carries the broker id of the conversation, otherwise that of the "
            "chosen route, otherwise none. The forwarder that chooses the route writes it.", OURS),
-    Ruling("U-19", "Of several addresses, FAILOVER uses the last good one, and another one for "
+    Ruling("U-19", "Of several addresses, FAILOVER uses the last good one, uses another one for "
            "each retry, and skips unreachable ones. ALL and SEEDED can be configured.", OURS),
     Ruling("U-34", "A message starts with 16 hops.", OURS),
     Ruling("U-38", "The hop count is checked before the time to live, and before it is "
@@ -64,8 +64,8 @@ FORWARDING = (
            DOCUMENTED, FORWARDING_PAGE),
     Ruling("EX-49", "An expired route is not used, not even by an earlier plan.",
            DOCUMENTED, "CREATE ROUTE"),
-    Ruling("EX-65", "An acknowledgement returns through a chain of three instances.",
-           DOCUMENTED, "a public three-instance forwarding script"),
+    Ruling("EX-65", "A message passes a chain of three instances, and its acknowledgement returns "
+           "through the chain.", DOCUMENTED, "a public three-instance forwarding script"),
 )  # fmt: skip
 
 DIALOGS = (
@@ -111,7 +111,7 @@ DIALOGS = (
            "CONVERSING.", DOCUMENTED, VIEW),
     Ruling("D4.3", "Both sides must end the conversation. EndDialog is sent after all earlier "
            "messages; a side whose peer has ended sends no EndDialog.", DOCUMENTED, END),
-    Ruling("D4.4", "An Error moves the endpoint to ERROR and is put into its queue.",
+    Ruling("D4.4", "An Error changes the endpoint's state to ERROR and is put into its queue.",
            DOCUMENTED, VIEW),
     Ruling("D4.5", "END WITH CLEANUP removes everything and notifies nobody.", DOCUMENTED, END),
     Ruling("D4.6", "Event 124 reports changes of a conversation.", DOCUMENTED,

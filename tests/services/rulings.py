@@ -53,7 +53,8 @@ SERVICES = (
            "turn the queue off.", OURS),
     Ruling("C-13", "If there is no route after the end of the request, does the conversation "
            "remain delayed, or is the service asked again?",
-           "the service is asked again after a back-off, if the request has ended", f"{DYNAMIC} (both)"),
+           "the service is asked again after a back-off, if the request has ended",
+           f"{DYNAMIC} (both)"),
     Ruling("U-16", "The broker id that a conversation names is in <BROKER_INSTANCE>.", OURS),
     Ruling("EX-56", "After one MissingRoute, the creation of a route and the end of the request, "
            "both dialogs are sent.", DOCUMENTED, DYNAMIC),
