@@ -1,4 +1,4 @@
-"""Which tests there are, and of which rules each says that it is evidence."""
+"""List the tests, and the rules that each test shows."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ LEVELS = {
         "agents",
     ),
 }
-"""How real what a test runs is, by its folder: a pure decision; the pure parts that decide for
-workers, joined by a test; the simulator; workers on a real broker."""
+"""The environment of a test, by its folder: a pure decision; the pure logic of workers, connected
+by a test; the simulator; workers on a real broker."""
 
 
 @cache
@@ -44,7 +44,7 @@ def functions() -> dict[str, tuple[str, ...]]:
 
 @cache
 def evidence() -> dict[str, tuple[str, ...]]:
-    """Return the tests that say with ``shows`` that they show a rule, by the rule's id."""
+    """Return the tests that are marked with ``shows``, by the rule's id."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for name, rules in functions().items():
         for rule in rules:
@@ -53,13 +53,13 @@ def evidence() -> dict[str, tuple[str, ...]]:
 
 
 def level_of(test: str) -> str:
-    """Return how real a test's surroundings are; every folder whose tests are named has a level."""
+    """Return a test's level; every folder whose tests are named must have a level."""
     folder = test.partition("/")[0]
     return next(level for level, folders in LEVELS.items() if folder in folders)
 
 
 def _shown(function: ast.FunctionDef) -> tuple[str, ...]:
-    """Return what a test says of itself with ``shows``."""
+    """Return the rules in the ``shows`` decorators of a test."""
     return tuple(
         ast.literal_eval(argument)
         for decorator in function.decorator_list

@@ -1,6 +1,6 @@
-"""The blocks of ``docs/conformance.md`` that are made from what the tests run.
+"""Generate the blocks of ``docs/conformance.md`` from the tables that the tests run.
 
-``python -m tests.conformance --write`` makes all of them anew. A block is text between
+``python -m tests.conformance --write`` rewrites all of them. A block is the text between
 ``<!-- name: generated -->`` and ``<!-- name: end -->``.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 
 Blocks = Mapping[str, Callable[[], str]]
-"""Name of a block > what makes its text."""
+"""The functions that generate the blocks, by the name of the block."""
 
 
 def table(header: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> str:
@@ -23,7 +23,7 @@ def table(header: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> str:
 
 
 def rewritten(page: str, blocks: Blocks) -> str:
-    """Return the page with its blocks made anew."""
+    """Return the page with newly generated blocks."""
     for name, made in blocks.items():
         begin, end = f"<!-- {name}: generated -->\n", f"<!-- {name}: end -->"
         head, rest = page.split(begin)
@@ -33,12 +33,12 @@ def rewritten(page: str, blocks: Blocks) -> str:
 
 
 def stale(page: str, blocks: Blocks) -> list[str]:
-    """Return the blocks of a page that are not what the tests say."""
+    """Return the names of the blocks of a page that differ from the generated text."""
     return [name for name in blocks if rewritten(page, {name: blocks[name]}) != page]
 
 
 def main(arguments: list[str], blocks: Blocks) -> int:
-    """Rewrite the page, or say which of its blocks are stale."""
+    """Rewrite the page, or print the names of its stale blocks."""
     page = PAGE.read_text(encoding="utf-8")
     if "--write" in arguments:
         PAGE.write_text(rewritten(page, blocks), encoding="utf-8")

@@ -1,9 +1,9 @@
-"""The reference, rule by rule: ``reference.yaml`` has one line for each, with its verdict.
+"""The rules of the reference: ``reference.yaml`` has one line for each rule, with its verdict.
 
-What shows a rule is found: tests that say ``shows`` with its id, rows of the routing table that
-show it or are named after it, the two topologies of a finding; what the line names besides: other
-ids (``by``) and tests (``tests``). So a line cannot claim what nothing shows, and one that says
-"not yet" goes red as soon as something does.
+The evidence for a rule is found automatically: tests that are marked with ``shows`` and its id,
+rows of the routing table that show it or are named after it, and the two topologies of a finding. A
+line may name other ids (``by``) and tests (``tests``) as further evidence. A test fails if a line has a
+verdict without evidence, or has "not yet" although there is evidence.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CHECKED = tuple(
     f"findings/test_findings::{test}"
     for test in ("test_one_topology_triggers_it", "test_the_other_does_not")
 )
-"""What shows a rule of 8.4: a topology that triggers its finding, and one that does not."""
+"""The evidence for a rule of 8.4: one topology triggers its finding, and another does not."""
 SHOWN = ("same", "stronger", "weaker")
 VERDICTS = (*SHOWN, "left out", "not yet")
 
@@ -45,13 +45,13 @@ class Rule:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """Return the rows of the routing table that show it."""
+        """Return the rows of the routing table that show the rule."""
         ids = {self.id, *self.by}
         return tuple(r.id for r in ROWS if ids & set(r.shows.split()) or self._is_named_by(r.id))
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Return every test that shows it; a row of the routing table is one of them."""
+        """Return every test that shows the rule; rows of the routing table count as one test."""
         found = [test for i in (self.id, *self.by) for test in evidence().get(i, ())]
         rows = ["routing/test_conformance::test_row"] if self.rows else []
         checks = CHECKED if (FOLDERS / self.id).is_dir() else ()
@@ -59,7 +59,7 @@ class Rule:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Return where it is shown, the least real first."""
+        """Return the levels of its tests, from the pure decision to Kafka."""
         found = {level_of(test) for test in self.shown}
         return tuple(level for level in LEVELS if level in found)
 
@@ -79,7 +79,7 @@ class Section:
 
 @cache
 def read() -> tuple[Section, ...]:
-    """Return the reference as the file has it."""
+    """Return the content of the reference's file."""
     document = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     return tuple(
         Section(
@@ -103,13 +103,13 @@ def _rule(line: dict[str, Any]) -> Rule:
 
 
 def sections() -> str:
-    """Return what the sections of the reference are."""
+    """Return the table of the reference's sections."""
     lines = ((s.number, s.title, "<br>".join(s.parts)) for s in read())
     return table(("section", "title", "parts"), lines)
 
 
 def generated() -> str:
-    """Return the block of the page: how much is shown, and every rule."""
+    """Return the block of the page: the number of rules for each verdict, and every rule."""
     counts = [f"{sum(r.verdict == v for r in rules())} {v}" for v in VERDICTS]
     header = ("rule", "in words", "verdict", "level", "shown by")
     tables = [

@@ -1,4 +1,4 @@
-"""The page says what the tests run."""
+"""The page matches the tables that the tests run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_the_page_is_up_to_date() -> None:
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_block_that_says_something_else_is_stale(name: str) -> None:
-    """And rewriting it touches nothing else."""
+    """Rewriting it changes nothing else."""
     page = PAGE.read_text(encoding="utf-8")
     end = f"<!-- {name}: end -->"
     assert stale(page.replace(end, f"one line too many\n{end}"), BLOCKS) == [name]

@@ -1,4 +1,4 @@
-"""The list of rules is honest: what it claims is shown, and what is shown is claimed."""
+"""Tests show every rule that the list claims, and the list has every rule that tests show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATED = {ruling.id for ruling in (*RULINGS, *FORWARDING, *DIALOGS, *SERVICES)}
 
 
 def test_a_verdict_is_what_is_shown() -> None:
-    """Same, stronger or weaker has a test; "not yet" and "left out" have none."""
+    """A rule has tests if its verdict is same, stronger or weaker, and otherwise no tests."""
     for rule in rules():
         assert rule.verdict in VERDICTS, rule
         assert bool(rule.shown) is (rule.verdict in SHOWN), rule
@@ -24,7 +24,7 @@ def test_a_verdict_is_what_is_shown() -> None:
 
 
 def test_what_a_rule_names_exists() -> None:
-    """Tests by file and name, other rules by their id; and every test has a level."""
+    """The named tests and rules exist, and every test has a level."""
     for rule in rules():
         assert [test for test in rule.tests if test not in functions()] == [], rule
         assert [other for other in rule.by if other not in STATED] == [], rule
@@ -36,7 +36,7 @@ def test_ids_are_unique() -> None:
 
 
 def test_nothing_is_shown_that_nobody_states() -> None:
-    """Every rule, example, choice and conflict that a test claims has its line."""
+    """Every rule, example, choice and conflict that a test shows has a line."""
     known = {rule.id for rule in rules()}
     examples = {row.id.rstrip("abcdefgh") for row in ROWS if row.id.startswith("EX-")}
     assert sorted(set(evidence()) - known - STATED) == []
