@@ -52,7 +52,7 @@ class Sight:
     """One event; events that differ only in number, dialog and time can be folded.
 
     Its text is ``verb number rest``; ``aside`` is added in a separate row. ``arrived`` is ``None``
-    for a copy that was lost. Its ``key`` refers to its source.
+    for a copy that was lost. ``key`` refers to the source of the event.
     """
 
     at: int

@@ -65,10 +65,10 @@ class Side:
 
     ``peer`` is the place of the broker id to which the endpoint is locked, if any. Messages with
     numbers below ``acknowledged`` are settled: stored on the other side, or discarded from
-    ``discarded_from`` on. ``expired``: closed because its lifetime has ended. Messages of the other
-    side from ``deaf_from`` on are not delivered; messages in ``parked`` wait for a queue that is
-    off. ``sent`` is the number of the endpoint's messages, including those of its end; the endpoint
-    has received all of the other side's messages below ``received``.
+    ``discarded_from`` on. ``expired``: whether it was closed at the end of its lifetime. Messages
+    of the other side from ``deaf_from`` on are not delivered; messages in ``parked`` wait for a
+    queue that is off. ``sent`` is the number of the endpoint's messages, including those of its
+    end. The endpoint has received all of the other side's messages below ``received``.
     """
 
     endpoint: EndpointKey
@@ -87,7 +87,7 @@ class Side:
         return self.discarded_from is not None and sequence >= self.discarded_from
 
     def accepts(self, sequence: int) -> bool:
-        """Return whether the queue must get the other side's message with this number."""
+        """Return whether the other side's message with this number is meant for the queue."""
         return self.deaf_from is None or sequence < self.deaf_from
 
     def has_shown(self, sequence: int) -> bool:

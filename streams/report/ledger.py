@@ -26,7 +26,7 @@ from streams.report.reasons import DISCARDED, WAITING, Fate
 
 
 class Fault(Enum):
-    """A violation; the words follow a number."""
+    """A violation; its value is the text after a number."""
 
     LOST = "lost"
     TWICE = "delivered twice"

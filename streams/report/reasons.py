@@ -140,9 +140,8 @@ class Endings:
     def was_unaccepted(self, message: Accepted, receivers: Receivers) -> bool:
         """Return whether the target acknowledged a message and rejected the contract (5.3).
 
-        This applies only to dialogs without a delivered message. The target's event shows this, and
-        so does the Error in the sender's queue, because a target with an endpoint never sends this
-        number.
+        This applies only to dialogs without a delivered message. The evidence is the target's event
+        or the Error in the sender's queue; a target with an endpoint never sends this number.
         """
         if receivers.ended or message.sequence < receivers.received:
             return False

@@ -2,8 +2,8 @@
 
 The evidence for a rule is found automatically: tests that are marked with ``shows`` and its id,
 rows of the routing table that show it or are named after it, and the two topologies of a finding. A
-line may name other ids (``by``) and tests (``tests``) as further evidence. A test fails if a line has a
-verdict without evidence, or has "not yet" although there is evidence.
+line may name other ids (``by``) and tests (``tests``) as further evidence. A test fails if a line
+has a verdict without evidence, or has "not yet" although there is evidence.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def stop(data: Path | None, format_: str) -> None:
 @format_option()
 @click.pass_context
 def status(ctx: click.Context, data: Path | None, format_: str) -> None:
-    """Show the broker's state; exit code 0 if it runs and answers, otherwise 1."""
+    """Show the broker's state. The exit code is 0 if it runs and answers, otherwise 1."""
     broker = _broker(data)
     description = _description(broker)
     if format_ == "json":

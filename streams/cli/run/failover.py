@@ -42,7 +42,8 @@ def failover(
     mirrored route wait until the new principal reports its role; listeners resolve to the new
     principal immediately. At a terminal the command asks for confirmation.
 
-    Exit code 1: the catalog is changed, but the new principal has not reported its role yet.
+    The exit code is 1 if the catalog is changed but the new principal has not yet reported its
+    role.
 
     \b
     hopline failover Orders --to Partner2

@@ -171,7 +171,7 @@ def down(data: Path | None, format_: str) -> None:
 def status(
     ctx: click.Context, bootstrap: str, prefix: str, timeout: float, data: Path | None, format_: str
 ) -> None:
-    """Show a system's workers; exit code 0 if every worker is ready, otherwise 1.
+    """Show a system's workers. The exit code is 0 if every worker is ready, otherwise 1.
 
     With --bootstrap, show the system of any cluster, from the heartbeats of its workers and the
     partitions that Kafka has assigned to them. Every partition must have a live worker. Without
