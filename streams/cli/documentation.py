@@ -7,7 +7,7 @@ LABEL = "Documentation"
 
 
 def documentation_url() -> str | None:
-    """Return the address of the documentation site, or None if the project states none."""
+    """Return the address of the documentation site, or None if the project has none."""
     from importlib import metadata  # this import takes as long as a small check
 
     try:

@@ -231,7 +231,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 
 
 def version_text() -> str:
-    """Return what ``hopline --version`` prints."""
+    """Return the output of ``hopline --version``."""
     return f"hopline {version()}"
 
 

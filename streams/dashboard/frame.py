@@ -1,8 +1,8 @@
 """The frame around every page, and the only module that uses NiceGUI.
 
 A page's URL is its whole state. A link to another URL of the same page is followed without loading
-(``static/dashboard.js`` sends the new URL), and every few seconds the content is computed again; in
-both cases, only the places that have changed are sent.
+(``static/dashboard.js`` sends the new URL). The content is also computed again every few seconds.
+The server sends only the places that have changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Read slow sources in the background, so that pages are shown even if Kafka is slow.
 
 The last few results are cached, or fewer if they are large. A result in use is read again after a
-pause that grows with the duration of reading, so that reading takes at most a tenth of the time.
+pause. The pause grows with the duration of reading, so reading takes at most a tenth of the time.
 Only a few readings may wait for a thread; beyond that, the page reports that the dashboard is busy.
 """
 

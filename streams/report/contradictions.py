@@ -28,7 +28,7 @@ class Contradiction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What queues, state and commands of one dialog show, regardless of its events.
+    """The facts that queues, state and commands of one dialog show, regardless of its events.
 
     ``numbers`` contains the numbers of the messages in queues, by message id. ``ends``: the sides
     whose EndDialog or Error is in a queue (true: initiator). ``sent``: the number of messages that

@@ -10,7 +10,7 @@ from streams.report.parts import Began, Part
 from streams.wire.job import tag_in, tag_of
 
 LIVE = ""
-"""The job name that stands for statements of applications."""
+"""The job name that represents statements of applications."""
 
 
 def job_of(dialog: uuid.UUID, parts: Iterable[Part]) -> str:

@@ -1,9 +1,9 @@
 """Data-dependent routing: a dialog's first message selects its service (section 6).
 
-The router is the target of an *inbound* dialog. Its first message is classified, and the router
+The router is the target of an *inbound* dialog. It classifies the dialog's first message, and
 begins an *outbound* dialog with the classifier's service, under the same contract and in the same
-conversation group. From then on, the router forwards all messages in both directions, and when one
-dialog ends, it ends the other.
+conversation group. From then on, it forwards all messages in both directions. When one of the
+dialogs ends, the router ends the other one.
 
 The rows of ``resolved_conversations`` connect the two dialogs, with one row for each direction. The
 rows are deleted when both dialogs have ended. A process that crashes between writing two rows gets

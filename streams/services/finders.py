@@ -1,7 +1,7 @@
 """Find the text in a body that selects its service: by XPath, JMESPath, or an Avro field.
 
-Each function takes the configuration and raises ValueError if it is invalid; it returns a function
-that takes a body, and that raises an error or returns ``None`` if nothing is found.
+Each function takes the configuration, raises ValueError if it is invalid, and returns a function.
+The returned function takes a body, and raises an error or returns ``None`` if nothing is found.
 """
 
 from __future__ import annotations

@@ -55,9 +55,9 @@ def import_(
 
     The scripts are copied unchanged, so findings name their files and lines. Any encoding is
     accepted, and semicolons are optional. Statements that do not concern Service Broker are
-    skipped and counted. The exit code is 1 if nothing was understood, or if a statement that
-    may concern Service Broker was not understood or depends on values that are only known when
-    the script runs.
+    skipped and counted. The exit code is 1 if nothing was understood. It is also 1 if a
+    statement that may concern Service Broker was not understood, or depends on values that are
+    known only when the script runs.
     """
     imported = imported_instances(sources)
     ensure_usable(output, force=force)

@@ -78,7 +78,7 @@ def acl(
     the topology's agents, apply, monitor, verify and other readers, and the forwarders of other
     clusters. The text output consists of kafka-acls.sh commands. Without --apply the command does
     not connect to Kafka. --apply creates the ACLs (this needs the Alter permission on the cluster)
-    and removes none. At a terminal the command asks for confirmation.
+    but does not remove any. At a terminal the command asks for confirmation.
 
     \b
     hopline acl hub --role 'forwarder.*'
@@ -191,7 +191,7 @@ def _command(user: str, grant: Granted) -> str:
     for operation in grant.operations:
         words += ["--operation", operation.value]
     words.append(f"--{grant.resource.value}")
-    # there is only one cluster, and kafka-acls.sh takes no name for it
+    # there is only one cluster, and kafka-acls.sh accepts no name for it
     if grant.resource is not Resource.CLUSTER:
         words.append(grant.name)
     if grant.prefixed:

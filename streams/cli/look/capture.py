@@ -85,11 +85,10 @@ class CaptureOptions:
 def capture(ctx: click.Context, given: CaptureOptions) -> None:
     """Record Kafka topics to files for inspect, diff, verify and replay.
 
-    The command records the committed records of all topics of the prefix except `presence`,
-    `metric` and `reading` (--topic selects any topic), each with topic, partition, offset,
-    timestamp, key, headers and value. Without --follow, it stops at the current ends of the topics.
-    After an interruption, run the same command again: it continues, and no record is missing or
-    duplicated.
+    The command records all topics of the prefix except `presence`, `metric` and `reading` (--topic
+    selects any topic). It stores each committed record with topic, partition, offset, timestamp,
+    key, headers and value. Without --follow, it stops at the current ends of the topics. After an
+    interruption, run the same command again: it continues, and no record is missing or duplicated.
 
     \b
       hopline capture --output friday

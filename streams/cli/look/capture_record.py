@@ -30,7 +30,7 @@ _MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to record, from the options.
+    """The options of a recording.
 
     ``needed`` are the topics of ``topology``, or None without a topology.
     """

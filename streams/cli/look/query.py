@@ -29,7 +29,7 @@ class _Question(click.ParamType):
     name = "view"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """Return what ``--help`` shows."""
+        """Return the placeholder for ``--help``."""
         return "VIEW|SELECT"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:

@@ -115,9 +115,8 @@ def verify(
 
     Compares the statements of applications with queues, endpoint state and events, message by
     message, and lists each exception: lost, delivered twice, out of order, changed, never sent.
-    Refused statements are counted by error number. Workers can keep running during the audit. Up to
-    200,000 records are read by this process, more by Spark, which needs Java 17 or newer
-    (--engine).
+    Refused statements are counted by error number. Workers can keep running during the audit. This
+    process reads up to 200,000 records; Spark, which needs Java 17 or newer, reads more (--engine).
 
     \b
     hopline verify --bootstrap localhost:9092

@@ -30,8 +30,8 @@ def clusters_of_parts(
     """Yield each part of a topology with its cluster; raise UsageError for a part without one.
 
     An undivided topology belongs to the cluster at ``--bootstrap``. If this option is set, a chosen
-    part belongs there too. The address of any other part is in the topology, or in [clusters.NAME]
-    of the settings.
+    part also belongs to this cluster. The address of any other part is in the topology, or in
+    [clusters.NAME] of the settings.
     """
     ctx = click.get_current_context()
     source = ctx.get_parameter_source("bootstrap")

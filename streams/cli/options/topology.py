@@ -58,8 +58,8 @@ def ensure_something(topology: Topology) -> Topology:
 def find_folder(text: str) -> Path:
     """Return the folder at a path, or the folder of a shipped topology.
 
-    Raise UsageError, which lists the shipped names, for an unknown plain name. A missing path that
-    ends in a shipped name is an error that suggests this name.
+    Raise UsageError, which lists the shipped names, for an unknown plain name. If a missing path
+    ends in a shipped name, the error suggests this name.
     """
     path = Path(text)
     if path.exists():

@@ -1,4 +1,4 @@
-"""``hopline version``: print what ``hopline --version`` prints."""
+"""``hopline version``: the same output as ``hopline --version``."""
 
 from __future__ import annotations
 

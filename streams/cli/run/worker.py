@@ -74,9 +74,9 @@ def worker(
     (--service data-dependent-routing, or configuration-notice).
 
     Any number of processes may serve an instance, each with its own --slot. Killing a process loses
-    nothing: a restarted process with the same slot continues immediately. Of two endpoint workers
-    with --standby and the same --slot, one is active; the other follows its state and takes over
-    within seconds if the active one fails.
+    nothing: a restarted process with the same slot continues immediately. If two endpoint workers
+    have --standby and the same --slot, one is active. The other one follows its state and takes
+    over within seconds if the active worker fails.
     """
     settings = WorkerSettings(
         log_format=LogFormat(given.log_format), pace=PaceName(given.pace), **section

@@ -51,7 +51,7 @@ def _short(kind: str, record: Description) -> str:
 
 
 def story() -> Callable[[Description], None]:
-    """Return a function that prints the records of one dialog as a story, wrapped."""
+    """Return a function that prints the records of one dialog as a story, in wrapped lines."""
     width, days, titled = table_width(), _Days(), [False]
 
     def show(record: Description) -> None:

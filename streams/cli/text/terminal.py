@@ -36,7 +36,7 @@ def table_width() -> int:
 
 
 def text_width(stream: TextIO | None = None) -> int | None:
-    """Return the width for sentences; None if stdout, or ``stream``, is no terminal.
+    """Return the width for sentences; None if stdout, or ``stream``, is not a terminal.
 
     Without a terminal, sentences are not folded, so a script always gets the same text.
     """
@@ -57,7 +57,7 @@ def show(text: str, words: Words | None = None) -> None:
 
 
 def painted(text: str, words: Words) -> str:
-    """Return a string with coloured words; click removes the colour if none is wanted."""
+    """Return a string with coloured words; click removes the colours if they are off."""
     for pattern, colour in words.items():
         text = re.sub(pattern, click.style(r"\g<0>", fg=colour, bold=True), text, flags=re.M)
     return text
