@@ -16,7 +16,7 @@ from streams.cli.commands import EXTRAS
 
 
 class _StandIn(str):
-    """A stand-in for a module, class or value of a missing library, so that our modules import it.
+    """A stand-in for a module, class or value of a missing library, so that our modules load.
 
     It can serve as a base class, function, decorator or container, and in types and SQL
     conditions. It is an empty string, because some values must be strings.

@@ -98,8 +98,7 @@ def foreign(headers: dict[str, str], names: Collection[str], *, guarded: bool) -
     """Return whether a request comes from another origin's page, or uses a foreign host name.
 
     A top-level navigation from another origin's page is not foreign, unless it has an Origin header
-    with that origin.
-    ``names`` are allowed besides the names of loopback.
+    with that origin. ``names`` are allowed besides the names of loopback.
     """
     elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
     if elsewhere and headers.get("sec-fetch-dest") != "document":

@@ -18,7 +18,7 @@ class HoplineError(Exception):
 
 
 class UsageError(HoplineError):
-    """The caller requested an unknown object, such as an instance, or an impossible action."""
+    """The caller requested something impossible, or an object that does not exist."""
 
 
 class InputError(HoplineError):

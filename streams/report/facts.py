@@ -24,7 +24,7 @@ class EndpointKey(NamedTuple):
 class Accepted:
     """A message that an application sent and its endpoint did not reject.
 
-    ``read``: whether the endpoint worker has read the command; if not, it may still be rejected.
+    ``read``: whether the endpoint worker has read the command. An unread command may be rejected.
     ``at`` is the time at which it was sent, in epoch milliseconds.
     """
 

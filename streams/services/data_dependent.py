@@ -8,9 +8,8 @@ dialogs ends, the router ends the other one.
 The rows of ``resolved_conversations`` connect the two dialogs, with one row for each direction. The
 rows are deleted when both dialogs have ended. A process that crashes between writing two rows gets
 the message again. It then checks the row of the message's own dialog, which is always stored and
-deleted last.
-Messages without a row are ignored, except the first message of a dialog. Messages of an ended
-conversation are also ignored.
+deleted last. Messages without a row are ignored, except the first message of a dialog. Messages of
+an ended conversation are also ignored.
 
 Every id is derived from the message that caused it, so processing a message again repeats its
 statements.

@@ -116,7 +116,8 @@ def verify(
     Compares the statements of applications with queues, endpoint state and events, message by
     message, and lists each exception: lost, delivered twice, out of order, changed, never sent.
     Refused statements are counted by error number. Workers can keep running during the audit. This
-    process reads up to 200,000 records; Spark, which needs Java 17 or newer, reads more (--engine).
+    process reads up to 200,000 records; for more records, Spark is used, which needs Java 17 or
+    newer (--engine).
 
     \b
     hopline verify --bootstrap localhost:9092

@@ -26,7 +26,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The steps of a command in a cluster, one line each; empty lines are left out."""
+    """The steps of a command in a cluster, one line each; empty steps are left out."""
 
     cluster: Cluster
     steps: tuple[str, ...]

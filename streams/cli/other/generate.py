@@ -178,7 +178,7 @@ def estate(
 
 
 def _counts(made: GeneratedEstate, routes: int) -> dict[str, int]:
-    # This may differ from the number drawn: flows within one instance need no route.
+    # The number drawn may be larger: flows within one instance that need no route are not written.
     flows = flows_of(Estate(made.topology, time.time()))
     return {
         "instances": len(made.topology.instances),

@@ -17,7 +17,7 @@ _LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The answer as text, with its links in both directions; or the reason if it was ``refused``."""
+    """The answer as text, with its links in both directions; or why it was ``refused``."""
 
     verdict: str = ""
     text: str = ""
