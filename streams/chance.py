@@ -37,7 +37,7 @@ class Chance:
         return self.below(n) == 0
 
     def heavy(self, mean: float = 1.0) -> float:
-        """Return a number from 0 up with a heavy tail (Pareto, exponent 2, minus 1)."""
+        """Return a non-negative number with a heavy tail (Pareto, exponent 2, minus 1)."""
         return mean * (1 / sqrt(1 - self._random()) - 1)
 
     def guid(self) -> uuid.UUID:

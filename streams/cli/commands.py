@@ -57,7 +57,7 @@ COMMANDS: dict[str, Entry] = {
     "simulate": Entry("streams.cli.ask.simulate:simulate", "Run a scenario on a virtual clock."),
     "export": Entry("streams.cli.ask.export:export", "Print a topology as T-SQL."),
     "down": Entry("streams.cli.run.up:down", "Stop what `hopline up` has started."),
-    "status": Entry("streams.cli.run.up:status", "Show workers, of `up` or any cluster."),
+    "status": Entry("streams.cli.run.up:status", "Show the workers of `up` or a cluster."),
     "apply": Entry("streams.cli.run.apply:apply", "Write a topology into a cluster's catalog."),
     "sql": Entry("streams.cli.run.sql:sql", "Execute T-SQL on a running system."),
     "queue": Entry("streams.cli.run.queue:queue", "Turn a queue on or off."),

@@ -1,8 +1,8 @@
 """The group behind ``hopline``: load commands on demand, and report every failure.
 
-Exit codes: 0: fine; 1: the result is negative; 2: incorrect usage or unreadable input; 3: the
-environment is missing or broken, or an unexpected error; 130: interrupted; 141: the reader of our
-output has closed it.
+The exit codes are 0 (success), 1 (the result is negative), 2 (incorrect usage or unreadable input),
+3 (the environment is missing or broken, or an unexpected error), 130 (interrupted) and 141 (the
+reader of the output has closed it).
 """
 
 from __future__ import annotations

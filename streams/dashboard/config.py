@@ -38,7 +38,7 @@ class DashboardConfig:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether other machines cannot reach a host name or address, because it is loopback."""
+    """Return whether a host name or address is loopback, which other machines cannot reach."""
     if host.casefold() == "localhost":
         return True
     try:

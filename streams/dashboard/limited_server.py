@@ -1,4 +1,4 @@
-"""The dashboard's web server: uvicorn, with limits of connections and a deadline for requests."""
+"""The dashboard's web server: uvicorn, with a limit of connections and a deadline for requests."""
 
 from __future__ import annotations
 

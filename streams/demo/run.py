@@ -35,7 +35,7 @@ SENDER = ("ServerA", "DatabaseA")
 TARGETS = (("ServerB", "DatabaseB"), ("ServerC", "DatabaseC"))
 QUEUE = "TargetQueue"
 DASHBOARD_PORT = 8090
-"""The preferred address of a kept demo's dashboard."""
+"""The preferred port of the dashboard of a system that keeps running."""
 _UNDELIVERABLE = EventKind.MESSAGE_UNDELIVERABLE
 
 

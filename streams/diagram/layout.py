@@ -62,7 +62,7 @@ class Layout:
 
 
 def lay_out(diagram: Diagram, *, titled: bool = True) -> Layout:
-    """Return the layout of a diagram; ``titled``: with a title above it."""
+    """Return the layout of a diagram; ``titled``: whether it has a title above it."""
     columns = _columns(diagram)
     last = max(columns.values(), default=float(MARGIN + TIMES))
     width = last + _right(diagram, columns) + MARGIN

@@ -19,7 +19,7 @@ Place = tuple[str, ...]
 
 
 class Shape(Enum):
-    """The type of a row: the first six types are arrows, the rest notes over their participants."""
+    """The type of a row: the first six are arrows, the others are notes over their participants."""
 
     STATEMENT = "statement"  # from a service to its instance
     QUEUED = "queued"  # from an instance to one of its services

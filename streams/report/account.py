@@ -30,10 +30,10 @@ _FAULTS = list(Fault)
 class Account:
     """The ledger of some dialogs, and the outcome of their copies.
 
-    ``refused`` contains rejected statements on several conversations; it is needed to judge their
-    other conversations. ``overruled`` contains such statements if a dialog contradicts the
-    rejection. ``contradicted`` counts statements that were applied although events report their
-    refusal; ``example`` is one of them.
+    ``refused`` contains rejected statements on several conversations, because the rejections also
+    apply to the other conversations. ``overruled`` contains such statements if a dialog contradicts
+    the rejection. ``contradicted`` counts statements that were applied although events report
+    their refusal; ``example`` is one of them.
     """
 
     ledger: Ledger = field(default_factory=Ledger)

@@ -94,7 +94,7 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class RecordReader:
-    """Read records; ``read``: the first unread offset of commands, by instance and partition."""
+    """Read records; ``read`` has the first unread offset of commands by instance and partition."""
 
     sites: Sites
     read: Mapping[tuple[str, int], int] = field(default_factory=dict)

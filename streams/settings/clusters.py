@@ -12,7 +12,7 @@ from streams.settings.secrets import with_files_read
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """librdkafka's properties for other clusters, by case-insensitive credentials name."""
+    """librdkafka's properties for other clusters, by the credentials' case-insensitive name."""
 
     _by_name: Mapping[str, Mapping[str, Sourced]] = field(default_factory=dict, repr=False)
 

@@ -15,7 +15,7 @@ from streams.settings.properties import ADDRESS, Sourced, refusal_of
 
 _TABLES = (*SECTIONS, PROPERTIES, CLUSTERS)
 _LINES = 200
-"""Maximum number of lines of a value. All values after a longer one get the line of that value."""
+"""Maximum number of lines of a value. All values after a longer value get its line number."""
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _END = re.compile(r" \(at end of document\)$")
 

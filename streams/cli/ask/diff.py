@@ -72,7 +72,7 @@ def diff(
     master: str,
     format_: str,
 ) -> None:
-    """Compare two topologies: which flows stop, move, lose redundancy, change path or begin.
+    """Compare two topologies: list flows that stop, move, lose redundancy, change path or begin.
 
     OLD and NEW are folders or names of shipped topologies; NEW defaults to OLD. --without removes
     an object from NEW, for example to see what happens if a gateway fails. A flow stops if no path

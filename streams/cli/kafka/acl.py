@@ -182,7 +182,7 @@ def _lines(each: _Found) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """Return a comment on one line; after a line break in a name, text would run as a command."""
+    """Return a comment on one line; text after a line break in a name would run as a command."""
     return "\n# " + one_line(text)
 
 

@@ -123,7 +123,7 @@ def choose(
 ) -> list[tuple[str, int]]:
     """Return the topics that match a name or pattern, or all, with their partitions.
 
-    Raises UsageError with similar names if there are none.
+    Raises UsageError, which suggests similar names, if no topic matches.
     """
     ours = {name: place_of(name, topics) for name in sorted(existing)}
     if wanted is None:

@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def format_option(
     formats: Iterable[str] = ("text", "json"), help: str = "Output format."
 ) -> Callable[[F], F]:
-    """Add ``--format``; the first format is the default; the parameter is ``format_``."""
+    """Add ``--format`` as the parameter ``format_``; the first format is the default."""
     names = list(formats)
     return click.option(
         "--format", "-f", "format_", default=names[0], show_default=True, type=click.Choice(names),

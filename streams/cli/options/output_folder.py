@@ -22,7 +22,7 @@ def ensure_usable(path: Path, *, force: bool) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a string as UTF-8, with line feeds as line ends on every platform.
+    """Write a string as UTF-8, with a line feed after each line on every platform.
 
     A script that is not ASCII gets a byte order mark, which lets SQL Server's tools detect UTF-8.
     """

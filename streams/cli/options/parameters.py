@@ -121,7 +121,7 @@ class Name(click.ParamType):
 class PlaceText(click.ParamType):
     """A place in a form such as ``INSTANCE/DATABASE[/SERVICE]``, as validated text.
 
-    Whether it exists is checked later, in the catalog.
+    The catalog is checked for this place later.
     """
 
     def __init__(self, form: str) -> None:

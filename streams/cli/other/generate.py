@@ -160,8 +160,8 @@ def estate(
     """Generate a topology with gateways, hubs, balanced services and return routes.
 
     The topology has no errors except those that --defects plants: stale broker ids, missing
-    return routes, loops, wrong ports and so on, each with the finding that `hopline check` must
-    report.
+    return routes, loops, wrong ports and so on. DEFECTS.json lists each defect with the finding
+    that `hopline check` must report.
     """
     made = generate_estate(Wish(instances, routes, seed, defects))
     output_folder(output, force=force)

@@ -1,4 +1,7 @@
-"""``hopline queue``: turn a queue on, or off as five rollbacks in a row do (9617, event 143)."""
+"""``hopline queue``: turn a queue on or off.
+
+Turning a queue off has the same effect as five rollbacks in a row (9617, event 143).
+"""
 
 from __future__ import annotations
 

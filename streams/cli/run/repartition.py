@@ -47,7 +47,7 @@ def repartition(
     only add partitions, not remove them. At a terminal the command asks for confirmation.
 
     Agents must have committed their answers. Exclude an agent that no longer exists with
-    --ignore-application; if it does still exist, its last statements take effect twice.
+    --ignore-application. If the agent does still exist, its last statements take effect twice.
 
     After an interruption, workers of the instance refuse to start; run the command again to
     continue. Afterwards write the number into the topology (`partitions:`), and restart workers

@@ -20,9 +20,10 @@ def skip(place: str, timeout: float, bootstrap: str, prefix: str) -> None:
     """Skip the unreadable statement at PLACE, which blocks its partition of `cmd`.
 
     A statement with an unknown schema blocks its partition, because the statement must not be lost.
-    Usually another version has written it, and `hopline apply` of that version makes it readable.
-    If no version can read the statement, use this command: within a second, the worker skips the
-    statement and reports it as event 161. At a terminal, the command asks for confirmation.
+    Usually another version of Hopline has written it, and `hopline apply` of that version makes it
+    readable. If no version can read the statement, use this command: within a second, the worker
+    skips the statement and reports it as event 161. At a terminal, the command asks for
+    confirmation.
 
     The worker's log and the alert HoplineStatementHeldBack report PLACE.
 

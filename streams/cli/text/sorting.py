@@ -13,7 +13,7 @@ _IN_MEMORY = 16 << 20
 MOST = 1 << 30
 """Maximum number of bytes of all records as JSON."""
 _LONGEST = 32_768
-"""Characters of a body that text output may need: up to the end of an Error's description."""
+"""Maximum characters of a body that text output needs; an Error's description ends within them."""
 Order = tuple[int, int, str, int, int]
 
 

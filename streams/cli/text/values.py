@@ -74,7 +74,7 @@ def body_text(body: Mapping[str, Any] | None, width: int = LONGEST_BODY) -> str:
 
 
 def type_text(name: str) -> str:
-    """Return a message type without the long prefix of Service Broker's own."""
+    """Return a message type without the long prefix of Service Broker's own types."""
     return name.removeprefix(PREFIX)
 
 

@@ -29,7 +29,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Time ranges of equal length, each of whole windows; epoch milliseconds.
+    """Time ranges of equal length in epoch milliseconds; each consists of whole windows.
 
     ``first`` is the start of the first range, ``complete`` the number of ranges that are over.
     """

@@ -44,7 +44,7 @@ def _number(text: str) -> int | None:
 
 
 def conversation_of(text: str) -> uuid.UUID | None:
-    """Parse a pasted conversation id: braces, spaces, capitals; ``None`` if invalid."""
+    """Parse a pasted conversation id with braces, spaces or capitals; ``None`` if invalid."""
     try:
         return uuid.UUID(text.strip())
     except ValueError:

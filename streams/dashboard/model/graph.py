@@ -98,7 +98,7 @@ class Graph:
 
 
 def graph_of(known: Known, wanted: Filter, chosen: Collection[str] = ()) -> Graph:
-    """Return the filtered graph, reduced to the instances with problems and the busiest.
+    """Return the filtered graph, reduced to the instances with problems and the busiest ones.
 
     ``chosen`` instances are always included.
     """

@@ -63,7 +63,7 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
 
 
 def weight_of(value: object) -> int:
-    """Return the size of a cached value in units of 3 kB, which a step takes."""
+    """Return the size of a cached value in units of 3 kB, the size of a step."""
     return max(len(value.steps), value.size // 3_000) if isinstance(value, Life) else 1
 
 
