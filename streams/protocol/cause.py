@@ -1,6 +1,7 @@
 """The record that caused a statement, and the ids that follow from it.
 
-A repeated statement has the same cause, and with the same secret also the same id.
+If an agent repeats a statement, the cause is the same. With the same secret, the id is also the
+same.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _NAMESPACE = uuid.UUID("6d9d9c0e-5d0b-5c55-9a6b-0a8a7d1f5c11")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A partition of a topic as an application's agent reads it; ``topic`` is the topic's UUID."""
+    """A partition that an application's agent reads; ``topic`` is the UUID of its topic."""
 
     application: str
     agent: str
@@ -37,7 +38,7 @@ class Cause:
 
     @property
     def at(self) -> tuple[int, int]:
-        """Return the position of the statement among those of its source."""
+        """Return the position (offset, n) of the statement within its source."""
         return self.offset, self.n
 
     @property
@@ -50,30 +51,29 @@ class Cause:
 
     @property
     def public_id(self) -> uuid.UUID:
-        """Return an id for the statement, which any reader of the facts can compute."""
+        """Return an id for the statement that any reader of the facts can compute."""
         return uuid.uuid5(_NAMESPACE, self.facts)
 
     @property
     def public_conversation(self) -> uuid.UUID:
-        """Return an id that any reader of the facts can compute; it selects partitions only.
+        """Return an id that only selects partitions; any reader of the facts can compute it.
 
-        A dialog that is related to no other one is begun in the partition of this id. So the BEGIN
-        reaches the same endpoint worker when it is repeated with another secret, and the worker
-        skips it.
+        The BEGIN of a dialog without a related dialog is written to the partition of this id. So if
+        the BEGIN is repeated with another secret, the same endpoint worker reads it and skips it.
         """
         return uuid.uuid5(self.public_id, "conversation")
 
     @property
     def following(self) -> Cause:
-        """Return the cause of the record's next statement."""
+        """Return the cause of the next statement of the same record."""
         return replace(self, n=self.n + 1)
 
 
 class StatementIds:
     """Derive ids of statements and dialogs from causes and a secret.
 
-    The ids are the same for every repetition. Without the secret, they can neither be computed nor
-    be distinguished from random ids (UUIDs of version 4). No id reveals another one.
+    Every repetition of a statement gets the same ids. Without the secret, the ids cannot be
+    computed or distinguished from random ids (version 4 UUIDs). An id does not reveal any other id.
     """
 
     __slots__ = ("_commands", "_conversations")
@@ -81,7 +81,7 @@ class StatementIds:
     def __init__(self, secret: bytes) -> None:
         if len(secret) != SECRET_BYTES:
             raise ValueError(f"the secret must have {SECRET_BYTES} bytes, not {len(secret)}")
-        # BLAKE2 with a key is a MAC; ``person`` separates the two uses of the key.
+        # BLAKE2 with a key is a MAC; ``person`` makes the two uses of the key independent.
         self._commands = blake2b(key=secret, digest_size=16, person=b"command")
         self._conversations = blake2b(key=secret, digest_size=16, person=b"conversation")
 
@@ -92,7 +92,7 @@ class StatementIds:
         return uuid.UUID(bytes=made.digest(), version=4)
 
     def conversation(self, cause: Cause, number: int = 0) -> uuid.UUID:
-        """Return the ``number``-th id that is possible for a dialog that the statement begins."""
+        """Return the ``number``-th candidate id for a dialog that the statement begins."""
         made = self._conversations.copy()
         made.update(f"{number}{cause.facts}".encode())
         return uuid.UUID(bytes=made.digest(), version=4)

@@ -13,9 +13,9 @@ Stored = tuple[int, int]
 
 
 class Chunk:
-    """Positions in ``cmd`` of up to 64 messages, and their fragment counts unless all are 1.
+    """The positions in ``cmd`` of up to 64 messages, with their fragment counts unless all are 1.
 
-    Each message takes eight bytes; a million waiting messages would take 100 MB as tuples.
+    Each message takes eight bytes. Stored as tuples, a million waiting messages would take 100 MB.
     """
 
     __slots__ = ("fragments", "positions")
@@ -25,7 +25,7 @@ class Chunk:
 
     @classmethod
     def of(cls, stored: Iterable[Stored]) -> Chunk:
-        """Return a chunk of these messages."""
+        """Return a chunk that contains these messages."""
         made = cls()
         for position, fragments in stored:
             made.append(position, fragments)

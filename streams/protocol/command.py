@@ -1,7 +1,7 @@
 """The statements of applications.
 
-A statement is a named tuple, because each is created and hashed at least once per message, and a
-frozen dataclass takes three times as long.
+Statements are named tuples because each message needs at least one to be created and hashed, which
+takes three times as long with a frozen dataclass.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class CommandKind(Enum):
 
 
 class Command(NamedTuple):
-    """A statement of an application. ``stored_at`` is its record's time, by the writer's clock.
+    """A statement of an application. ``stored_at`` is its record's time by the writer's clock.
 
     ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
-    whose group BEGIN joins; ``group`` is the group of BEGIN or MOVE. ``also`` lists other
-    conversations of the same side on which SEND sends the same message. If one conversation rejects
-    the message, none of them sends it. A statement with a ``cause`` is applied once, however often
-    it is issued.
+    whose group the new dialog joins; ``group`` is the group of BEGIN or MOVE. ``also`` lists
+    further conversations, of the same side, on which SEND sends the same message. If one
+    conversation rejects the message, none of them sends it. A statement with a ``cause`` is applied
+    once, however often it is issued.
     """
 
     conversation: uuid.UUID
@@ -58,7 +58,7 @@ class Command(NamedTuple):
     cause: Cause | None = None
 
     def caused_by(self, cause: Cause, command_id: uuid.UUID) -> Command:
-        """Return the statement with a cause, and with an id derived from that cause."""
+        """Return the statement with a cause and with the id that was derived from it."""
         return self._replace(command_id=command_id, cause=cause)
 
     def message_id(self, conversation: uuid.UUID) -> uuid.UUID:

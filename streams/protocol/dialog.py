@@ -31,21 +31,21 @@ class Dialog:
 
     Sending: fragments before ``acknowledged`` are stored on the other side (or were discarded);
     those before ``transmitted`` were sent at least once; messages below ``send_sequence`` were
-    accepted from the application. Copies of fragments before ``suspect`` were sent before the
-    latest retry or refusal and may be lost, like the retried fragments. ``chunks`` lists the
-    positions in `cmd` of all accepted messages that are not completely acknowledged, in order.
-    ``last_copy`` is a position in `out` at or after this dialog's latest copy. ``discarded_from``
-    is the first message number that was discarded before its acknowledgement.
+    accepted from the application. Fragments before ``suspect`` were sent before the latest retry or
+    refusal, so their copies may be lost as well. ``chunks`` lists the positions in `cmd` of all
+    accepted messages that are not completely acknowledged, in order. ``last_copy`` is a position in
+    `out` at or after this dialog's latest copy. ``discarded_from`` is the number of the first
+    message that was discarded before it was acknowledged.
 
-    ``first_hop`` is the last address that worked. ``unheard`` counts acknowledgements that seem
-    lost; each makes the next acknowledgement take other addresses.
+    ``first_hop`` is the last address that worked. ``unheard`` counts acknowledgements that seem to
+    be lost; after each of them, the next acknowledgement is sent to other addresses.
 
     Receiving: fragments before ``received`` are stored. ``partial`` contains the positions in `in`
     of the stored fragments of an incomplete message, and ``held`` the positions of out-of-order
     fragments. ``parked`` contains (number, position) of each message for a queue that is off; the
-    number -1 is the dialog's own timer, and any other negative number is an Error. The other side's
-    messages from number ``deaf_from`` on are not enqueued, because the application has ended
-    the dialog, or because this side has rejected a message for the reason ``refusal``.
+    number -1 is the dialog's own timer, and any other negative number is an Error. Messages of the
+    other side with numbers from ``deaf_from`` on are not enqueued: either the application has ended
+    the dialog, or this side has rejected a message for the reason ``refusal``.
     """
 
     conversation: uuid.UUID
@@ -95,7 +95,7 @@ class Dialog:
 
     @property
     def parties(self) -> Parties:
-        """Return the ``sb-route`` of everything that this side sends."""
+        """Return the ``sb-route`` of all frames that this side sends."""
         return parties_of(_who(self))
 
     @property
@@ -110,7 +110,7 @@ class Dialog:
 
     @property
     def needs_bodies(self) -> bool:
-        """Return whether bodies of the dialog may have to be read again."""
+        """Return whether bodies of the dialog may be needed again."""
         return not self.all_acknowledged or bool(self.held or self.partial or self.parked)
 
     def needed_commands(self) -> Iterator[int]:
@@ -125,7 +125,7 @@ class Dialog:
 
     @property
     def continues(self) -> bool:
-        """Return whether the next fragment is buffered because the last event reached its limit."""
+        """Return whether the next fragment is buffered: the last event delivered its maximum."""
         return self.received in self.held and self.state not in (State.ER, State.CD)
 
     def next_frames(self, most: int) -> Iterator[int]:
@@ -153,7 +153,7 @@ class Dialog:
         return touched
 
     def window(self, limits: Limits) -> int:
-        """Return the number of fragments that may be in flight at the dialog's turn.
+        """Return the number of fragments that may be in flight when it is the dialog's turn.
 
         The number exceeds ``limits.window`` only if the other side has an endpoint and no retry is
         in progress.
@@ -162,9 +162,9 @@ class Dialog:
         return limits.widest if gets_through else limits.window
 
     def has_room(self, limits: Limits) -> bool:
-        """Return whether accepted messages wait although the window has room.
+        """Return whether accepted messages are waiting although the window has room.
 
-        Until the fragments are counted, the method counts messages and may be wrong.
+        Until the fragments have been counted, the result is based on messages and may be wrong.
         """
         in_flight = self.in_flight
         if in_flight < 0:
@@ -180,7 +180,7 @@ class Dialog:
         return -1 if chunk is None or at >= len(chunk) else chunk.positions[at]
 
     def count_in_flight(self) -> int:
-        """Return ``in_flight``, counting it if necessary: the state record does not contain it."""
+        """Return ``in_flight``; count it if necessary, because the state record lacks it."""
         if self.in_flight < 0:
             self.in_flight = self.count(self.acknowledged, self.transmitted)
         return self.in_flight
@@ -207,7 +207,7 @@ class Dialog:
 
     @property
     def due_at(self) -> int | None:
-        """Return the time at which the endpoint is next due, or ``None``."""
+        """Return the time of the endpoint's next timer, retry or expiry, or ``None``."""
         times = [t for t in (self.retry_at, self.forget_at, self.timer_at) if t is not None]
         if self.state not in (State.ER, State.CD):
             times.append(self.expires_at)
@@ -233,10 +233,10 @@ class Dialog:
     # --- fragments stored out of order -----------------------------------------------------------
 
     def follow(self, arrived: Mapping[Fragment, int], most: int) -> Iterator[int]:
-        """Yield the positions of stored fragments that are next in order, then of ``partial``.
+        """Yield the positions of stored fragments: first those next in order, then ``partial``.
 
-        ``arrived`` contains the fragment counts of newly arrived messages; ``most`` is the number
-        of out-of-order fragments that are delivered at once.
+        ``arrived`` contains the fragment counts of newly arrived messages; ``most`` is the maximum
+        number of out-of-order fragments to deliver at once.
         """
         at = self.received
         while at in arrived or at in self.held:
@@ -262,7 +262,7 @@ class Dialog:
         return following(at, self.stored(at[0])[1])
 
     def count(self, at: Fragment, end: Fragment) -> int:
-        """Return the number of fragments between two places."""
+        """Return the number of fragments from ``at`` up to, but not including, ``end``."""
         if end <= at:
             return 0
         (first, behind), (last, before) = at, end
@@ -281,7 +281,7 @@ class Dialog:
         return number
 
     def forget_acknowledged(self) -> list[int]:
-        """Drop the chunks that are wholly before ``acknowledged``; return their numbers."""
+        """Drop the chunks that end before ``acknowledged``; return their numbers."""
         before = self.acknowledged[0] // CHUNK
         done = list(takewhile(lambda number: number < before, self.chunks))
         if self.all_acknowledged:

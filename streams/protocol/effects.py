@@ -1,4 +1,4 @@
-"""The effects that a machine requests. The caller performs them."""
+"""The effects that a machine requests and its caller performs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SendError:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Emit an event; ``journey`` is that of the copy concerned, if any."""
+    """Emit an event; ``journey`` belongs to the copy that the event is about, if any."""
 
     kind: EventKind
     subclass: int = 0

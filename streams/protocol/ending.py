@@ -1,8 +1,8 @@
 """The end of a dialog: by its application, by an error, or by the other side.
 
-A late copy must not reopen the dialog, so its key is kept (U-30). A closed initiator reports its
-close once; a target that has not received this report keeps asking for it until the lifetime of the
-dialog expires.
+The key of an ended dialog is kept, so that a late copy does not reopen the dialog (U-30). A closed
+initiator reports once that it is closed. A target that has not received this report repeats its
+request until the lifetime of the dialog expires.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Ending:
         dialog.timer_at = None
 
     def end(self, position: int, *, unsent: bool, with_error: bool) -> None:
-        """Send the EndDialog or Error as the next message; if no message was sent before, close."""
+        """Send the EndDialog or Error as the next message; if none was sent before, only close."""
         self.stop_listening()
         if unsent:
             self.sender.discard()
@@ -92,7 +92,7 @@ class Ending:
     # --- by an error of our own ------------------------------------------------------------------
 
     def fail(self, number: Number) -> None:
-        """Report to the application why the dialog has failed, unless it has ended the dialog."""
+        """Report to the application why the dialog failed, unless the application has ended it."""
         if self._ends_in_error():
             self.parking.show_own(-number)
         self.report(ConversationEvent.FAILED, number)
@@ -108,7 +108,7 @@ class Ending:
         self.fail(refusal.error)
 
     def repeat_refusal(self, message: Message) -> None:
-        """Repeat the Error for a peer that may have missed it, because Errors are not retried."""
+        """Send the Error again: the peer may have missed it, because Errors are not retried."""
         if self.dialog.state is State.ER and self.dialog.refusal:
             self.notify_peer(Number(self.dialog.refusal), message.journey.attempt)
 
@@ -121,7 +121,7 @@ class Ending:
             self.fail(number)
 
     def service_dropped(self) -> None:
-        """End because the service was dropped; only the other side is notified (-8470)."""
+        """End the dialog because the service was dropped; notify only the other side (-8470)."""
         if move_state(self.dialog, Input.CLEANUP):
             self.notify_peer(Number.SERVICE_DROPPED_THERE, 0)
             self.forget()
@@ -150,7 +150,7 @@ class Ending:
     # --- the key of a closed endpoint ------------------------------------------------------------
 
     def close(self, *, tell: bool = True) -> None:
-        """Start to close; an initiator reports that it is closed if ``tell`` is set."""
+        """Start to close the endpoint; an initiator reports this if ``tell`` is set."""
         dialog, limits = self.dialog, self.limits
         dialog.closed_at, dialog.timer_at = self.now, None
         self.receiver.forget_incomplete()
@@ -166,7 +166,7 @@ class Ending:
             dialog.attempt, dialog.retry_at = 0, self.now + limits.ask_after(0)
 
     def peer_closed(self) -> None:
-        """Record that the other side is closed; only copies in flight can still arrive."""
+        """Record that the other side is closed, so only copies in flight can still arrive."""
         dialog = self.dialog
         if not dialog.peer_closed:
             dialog.peer_closed = True
@@ -174,10 +174,10 @@ class Ending:
                 dialog.forget_at, dialog.retry_at = self.now + self.limits.late, None
 
     def ask(self) -> None:
-        """Repeat the last acknowledgement; a closed initiator replies that it is closed.
+        """Repeat the last acknowledgement, to which a closed initiator replies that it is closed.
 
-        The initiator sends this reply only once without being asked. If the reply is lost and never
-        repeated, the target keeps its key for the whole lifetime.
+        Without such a request, the initiator reports its close only once. If that report is lost
+        and never repeated, the target keeps its key for the whole lifetime of the dialog.
         """
         dialog = self.dialog
         dialog.attempt += 1
@@ -186,6 +186,6 @@ class Ending:
         self.receiver.owe(0, dialog.first_hop)
 
     def _tell_closed(self) -> None:
-        """Report the close: in answer to the closing frame, or to the last address that worked."""
+        """Report the close in reply to the closing frame, or to the last address that worked."""
         if self.receiver.owed is None:
             self.receiver.owe(0, self.dialog.first_hop)

@@ -1,10 +1,10 @@
 """The frames that endpoints exchange.
 
-A *frame* is a message or an acknowledgement. Its envelope has three parts, because they change at
-different times: :class:`Parties` (the same for a whole direction of a dialog), :class:`Header`
-(written once per message) and :class:`Journey` (one per copy). Times are in epoch milliseconds. All
-are named tuples, because each is created and hashed at least once per message, and a frozen
-dataclass takes three times as long.
+A *frame* is a message or an acknowledgement. Its envelope has three parts that change at different
+times: :class:`Parties` (constant for one direction of a dialog), :class:`Header` (written once per
+message) and :class:`Journey` (one per copy). Times are in epoch milliseconds. All three are named
+tuples because they are created and hashed at least once per message, which takes three times as
+long with frozen dataclasses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Flag(IntFlag):
     END = 1
     ERROR = 2
     UNSEQUENCED = 4
-    SKIPS = 8  # the numbers before this number are missing on purpose (U-47)
+    SKIPS = 8  # the preceding numbers are missing on purpose (U-47)
 
 
 _UNSEQUENCED = int(Flag.UNSEQUENCED)
@@ -38,7 +38,7 @@ _SHORT_PATH, _SHORT_NAMES = 32, 1_024
 
 
 class Parties(NamedTuple):
-    """The two sides of a dialog; ``locked``: ``to_broker`` came from a frame of the target."""
+    """The two sides of a dialog; ``locked``: ``to_broker`` is from a frame of the target."""
 
     to_service: str
     to_broker: str | None
@@ -50,7 +50,7 @@ class Parties(NamedTuple):
 
 
 def parties_of(fields: tuple[Any, ...]) -> Parties:
-    """Return parties from their fields in order; they are cached if their names are short."""
+    """Return the parties with these fields, in order; parties with short names are cached."""
     to_service, to_broker, from_service, from_broker, contract, *_ = fields
     names = len(to_service) + len(from_service) + len(from_broker) + len(contract)
     is_short = names + len(to_broker or "") <= _SHORT_NAMES
@@ -78,7 +78,7 @@ class Header(NamedTuple):
         return not self.is_a(_UNSEQUENCED)
 
     def is_a(self, flags: int) -> bool:
-        """Return whether any of these flags is set, with plain numbers for speed."""
+        """Return whether any of these flags is set; uses plain numbers for speed."""
         return int(self.flags) & int(flags) != 0
 
     @property
@@ -114,7 +114,8 @@ class Journey(NamedTuple):
 class Message(NamedTuple):
     """A received message frame. ``inside``: it was sent from the instance that delivers it.
 
-    ``appended_at`` is when Kafka appended it to ``in``, by the broker's clock; 0 if unknown.
+    ``appended_at`` is the time at which Kafka appended it to ``in``, by the broker's clock; 0 if
+    unknown.
     """
 
     conversation: uuid.UUID
@@ -132,7 +133,7 @@ class Message(NamedTuple):
 
 
 def following(at: Fragment, fragments: int) -> Fragment:
-    """Return the place that follows ``at`` if its message has this number of fragments."""
+    """Return the place after ``at`` in a message with this number of fragments."""
     sequence, fragment = at
     return (sequence + 1, 0) if fragment + 1 >= fragments else (sequence, fragment + 1)
 
@@ -151,7 +152,7 @@ UNPROVOKED = -1
 
 
 class Ack(NamedTuple):
-    """A cumulative acknowledgement: everything before ``next`` is stored.
+    """A cumulative acknowledgement: all fragments before ``next`` are stored.
 
     ``held`` lists runs of fragments that are stored out of order (U-26). ``attempt`` is the attempt
     of the copy that provoked the acknowledgement, or :data:`UNPROVOKED`.
@@ -183,9 +184,10 @@ class Acknowledgement(NamedTuple):
 class Status(NamedTuple):
     """The local forwarder's report of a copy that it could not send.
 
-    A report with a ``service`` (and the wanted ``broker``) concerns no dialog: the database must
-    request a route. ``conversation`` then selects the partition that keeps the request.
-    ``sequence`` is -1 if an older forwarder has not stated which message it was.
+    A report with a ``service`` (and the wanted ``broker``) does not concern a dialog: it makes the
+    database request a route. Its ``conversation`` then selects the partition that stores the
+    request. ``sequence`` is -1 if the report is from an older forwarder, which did not name the
+    message.
     """
 
     conversation: uuid.UUID
@@ -200,5 +202,5 @@ class Status(NamedTuple):
 
 
 def request_owner(broker_id: str, service: str) -> uuid.UUID:
-    """Return the id whose partition keeps a database's route requests for a service."""
+    """Return the id whose partition stores a database's route requests for a service."""
     return uuid.uuid5(_REQUEST_IDS, f"{broker_id}\0{service}")

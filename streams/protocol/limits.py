@@ -1,4 +1,4 @@
-"""Sizes, counts and durations of dialogs that the documentation leaves open."""
+"""Sizes, counts and durations of dialogs that SQL Server's documentation does not specify."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ class Limits:
     """Limits; durations are in milliseconds.
 
     Up to ``window`` unacknowledged fragments of a dialog are transmitted as soon as they are
-    accepted. The other fragments wait in `cmd` for the dialog's turn, when ``wider`` times as many
-    may be in flight. The receiver buffers this larger number of out-of-order fragments, but only
-    ``window`` fragments for a queue that is off. One event delivers at most ``run`` buffered
-    fragments. ``fragment`` and ``body`` are the largest sizes, in bytes; ``copies`` limits all
-    copies of one SEND together.
+    accepted. The other fragments wait in `cmd` until it is the dialog's turn; then ``wider`` times
+    as many may be in flight. The receiver buffers this larger number of out-of-order fragments, but
+    only ``window`` fragments for a queue that is off. One event delivers at most ``run`` buffered
+    fragments. ``fragment`` and ``body`` are maximum sizes in bytes; ``copies`` is the maximum total
+    size of all copies of one SEND.
     """
 
     window: int = 64
     wider: int = 16
-    run: int = 32  # each fragment may be the whole body of a message that must be validated
+    run: int = 32  # each fragment may be a whole body that must be validated
     hops: int = 16  # U-34
     time_to_live: int = 60_000  # U-35
     retries: tuple[int, ...] = (4_000, 8_000, 16_000, 32_000, 64_000)  # U-27
@@ -35,7 +35,7 @@ class Limits:
 
     @property
     def widest(self) -> int:
-        """Return the window that a dialog has at its turn if it makes progress."""
+        """Return the window of a dialog that makes progress, when it is the dialog's turn."""
         return self.window * self.wider
 
     @property
@@ -45,16 +45,16 @@ class Limits:
 
     @property
     def late(self) -> int:
-        """Return how long copies of the other side's last frame may still be appended.
+        """Return how long copies of the other side's last frame may still be appended to ``in``.
 
-        This is one and a half times the time to live: the sender's and the broker's clocks may each
-        be off by a quarter of the time to live. A later copy creates no endpoint
-        (``Message.is_late``).
+        The result is one and a half times the time to live, because the sender's and the broker's
+        clocks may each be off by a quarter of the time to live. A copy that is appended later does
+        not create an endpoint (``Message.is_late``).
         """
         return self.time_to_live + self.time_to_live // 2
 
     def retry_after(self, attempt: int) -> int:
-        """Return the time to wait for an acknowledgement of an attempt."""
+        """Return how long to wait for the acknowledgement of an attempt."""
         return self.retries[min(max(0, attempt), len(self.retries) - 1)]
 
     def ask_after(self, attempt: int) -> int:

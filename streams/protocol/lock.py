@@ -21,7 +21,7 @@ class Lock:
     effects: list[Effect]
 
     def admits(self, parties: Parties, header: Header | None, attempt: int) -> bool:
-        """Return whether a frame is from the other side; lock on the sender of the first frame.
+        """Return whether a frame is from the other side; lock to the sender of the first frame.
 
         ``header`` is ``None`` for an acknowledgement. The sender of a rejected frame gets an Error
         (8495), unless the frame is forged, that is, names a service other than the dialog's.
@@ -51,7 +51,7 @@ class Lock:
     def _refuse(self, header: Header | None, attempt: int, broker: str) -> None:
         self._report(header, attempt, broker)
         is_broker_error = header is not None and not header.sequenced
-        if self.dialog.is_initiator and not is_broker_error:  # a broker Error is never answered
+        if self.dialog.is_initiator and not is_broker_error:  # a broker Error never gets a reply
             self.effects.append(SendError(Number.ANOTHER_INSTANCE_ACKNOWLEDGED, broker, attempt))
 
     def _report(self, header: Header | None, attempt: int, broker: str) -> None:

@@ -1,9 +1,9 @@
 """The dialog protocol as a machine without I/O (reference, section 4).
 
-A :class:`Machine` processes events of one dialog, in the order in which they were read, changes the
-given dialog and collects effects. The machine uses neither Kafka nor a clock: ``now`` is an
-argument, and positions in topics are plain numbers. This module handles statements, frames and
-timers. The other modules decide:
+A :class:`Machine` processes events of one dialog in the order in which they were read. It changes
+the dialog and collects effects. The machine uses neither Kafka nor a clock: ``now`` is an argument,
+and positions in topics are plain numbers. This module handles statements, frames and timers. Other
+modules make the decisions:
 
     lock        whose frames are accepted
     sending     what is in flight, and retried
@@ -41,13 +41,13 @@ class Machine:
     """Apply events to one dialog.
 
     ``read_frame`` returns the message at a position in ``in``. ``left_out`` is the local
-    forwarder's position in ``out``, which delays retries. ``broker_key`` returns the comparable
-    form of broker ids (U-02). ``judge`` returns why a complete message may not be delivered.
-    ``rests`` returns whether further buffered messages are left for the next transaction.
-    ``queue_on``: whether the service's queue accepts messages. ``at_once``: whether a message is
-    transmitted when it is accepted. ``heeded``: whether the catalog's changes to the dialog's
-    database were applied. ``applied_until``: the time up to which all appends to ``in`` were
-    applied.
+    forwarder's position in ``out``; a retry waits until the previous copy is before it.
+    ``broker_key`` returns the comparable form of broker ids (U-02). ``judge`` returns the reason
+    why a complete message must not be delivered, or ``None``. ``rests`` returns whether to leave
+    further buffered messages to the next transaction. ``queue_on``: whether the service's queue
+    accepts messages. ``at_once``: whether a message is transmitted as soon as it is accepted.
+    ``heeded``: whether the catalog's changes to the dialog's database have been applied.
+    ``applied_until``: all records appended to ``in`` up to this time have been applied.
     """
 
     dialog: Dialog
@@ -80,7 +80,7 @@ class Machine:
 
     @property
     def ending(self) -> Ending:
-        """Return the object that ends the dialog, created on demand: most runs need none."""
+        """Return the object that ends the dialog, created on demand because most runs need none."""
         if self._ending is None:
             parts = self._sender, self._receiver, self._parking
             self._ending = Ending(self.dialog, self.now, self.limits, *parts, self.effects)
@@ -106,7 +106,7 @@ class Machine:
         return refused
 
     def end(self, position: int, *, with_error: bool = False) -> Number | None:
-        """END CONVERSATION [WITH ERROR]; the EndDialog or Error takes the next number."""
+        """END CONVERSATION [WITH ERROR]: send an EndDialog or Error with the next number."""
         unsent = self.dialog.state in (State.SO, State.DI, State.ER)
         refused = self._statement(Input.END_WITH_ERROR if with_error else Input.END)
         if refused is None:
@@ -121,7 +121,7 @@ class Machine:
         return refused
 
     def set_timer(self, seconds: int) -> Number | None:
-        """BEGIN CONVERSATION TIMER: each side has one timer; setting it again replaces it (4.9)."""
+        """BEGIN CONVERSATION TIMER: set this side's only timer, replacing an earlier one (4.9)."""
         due = self.now + seconds * 1000
         if seconds <= 0 or due > self.dialog.expires_at:
             return Number.TIMER_BEYOND_LIFETIME
@@ -131,7 +131,7 @@ class Machine:
         return refused
 
     def move(self, group: uuid.UUID) -> Number | None:
-        """MOVE CONVERSATION: later messages belong to another group."""
+        """MOVE CONVERSATION: put later messages into another group."""
         refused = self._statement(Input.MOVE)
         if refused is None:
             self.dialog.group = group
@@ -156,16 +156,17 @@ class Machine:
             self.ending.peer_error(message, position, ConversationEvent.BROKER_ERROR_RECEIVED)
         elif self._receiver.is_duplicate(message):
             self._undeliverable(Number.DUPLICATE, message)
-            if journey.attempt:  # our acknowledgement did not arrive: try another address
+            if journey.attempt:  # our acknowledgement was lost: try another address
                 self.dialog.count_lost_acks()
             self.ending.repeat_refusal(message)
             self._owe(message)
         elif self.dialog.state is State.CD:
             self._undeliverable(Number.ENDPOINT_CLOSED, message)
-            # A closed endpoint acknowledges everything that still arrives, in order or not (U-30).
+            # A closed endpoint acknowledges every message that still arrives, in order or not
+            # (U-30).
             self.dialog.received = max(self.dialog.received, header.after)
             self._owe(message)
-        elif self.dialog.state is State.ER:  # never received, so it is not acknowledged
+        elif self.dialog.state is State.ER:  # counts as not received, so not acknowledged
             self._undeliverable(Number.NOT_IN_THIS_STATE, message)
             self.ending.repeat_refusal(message)
         elif header.is_a(Flag.SKIPS):
@@ -179,10 +180,11 @@ class Machine:
                 self._owe(message)
 
     def acknowledgement(self, frame: Acknowledgement) -> bool:
-        """Lock on the sender, and advance the window; return whether the other side sent it.
+        """Lock to the sender, advance the window; return whether the frame is from the other side.
 
-        An unprovoked acknowledgement without news reports that the receiver has room again for the
-        message that it rejected. No copy provokes such a report, so a retry cannot trigger itself.
+        An unprovoked acknowledgement that acknowledges nothing new reports that the receiver has
+        room again for a message that did not fit. No copy provokes such a report, so a retry cannot
+        trigger another retry.
         """
         ack, dialog, attempt = frame.ack, self.dialog, max(0, frame.ack.attempt)
         if not self._lock.admits(frame.parties, None, attempt):
@@ -200,7 +202,7 @@ class Machine:
         elif ack.attempt == UNPROVOKED and ack.next == dialog.acknowledged and dialog.is_retrying:
             self._sender.retry()
         if dialog.is_initiator and dialog.state is State.CD and self._receiver.owed is None:
-            self._receiver.owe(attempt, ack.first_hop)  # asked whether this side is closed
+            self._receiver.owe(attempt, ack.first_hop)  # the target asks if this side is closed
         return True
 
     def status(self, status: Status) -> None:
@@ -224,7 +226,7 @@ class Machine:
                 self._sender.retry()
 
     def wake(self, probe_after: int) -> None:
-        """Re-evaluate after a catalog change, because the queue may be on or a route may exist.
+        """Re-evaluate after a catalog change: the queue may be on now, or a route may exist.
 
         Messages that wait for a route are retried in ``probe_after`` milliseconds. A sender whose
         messages did not fit while the queue was off is notified that there is room again, because

@@ -37,7 +37,7 @@ _FRAME = (
     (attrgetter("to_service"), NAME_UNITS, Number.TO_SERVICE_MISSING, Number.TO_SERVICE_TOO_LONG),
     (attrgetter("contract"), NAME_UNITS, Number.CONTRACT_MISSING, Number.CONTRACT_TOO_LONG),
 )
-"""The names that every frame has, in the order in which they are checked."""
+"""The names in every frame, in the order in which they are checked."""
 
 
 def invalid_name(parties: Parties) -> Number | None:
@@ -54,8 +54,8 @@ def invalid_name(parties: Parties) -> Number | None:
 def name_too_long(parties: Parties) -> Number | None:
     """Return the error number if a name of a frame is too long (1.2, 5.3).
 
-    No number states that the TO broker id is too long. No database has such an id, so the number is
-    that of a broker that does not exist.
+    SQL Server has no error number for a TO broker id that is too long. No database has such an id,
+    so the result is the number for a broker that does not exist.
     """
     for name_of, longest, _, too_long in _FRAME:
         if is_too_long(name_of(parties), longest):

@@ -33,7 +33,7 @@ class Parking:
         return not self.queue_on or bool(self.dialog.parked)
 
     def has_room(self, fragments: int, window: int) -> bool:
-        """Return whether another message may be parked; the first may always be."""
+        """Return whether another message may be parked; the first message always may."""
         parked = self.dialog.parked
         return not parked or len(parked) + fragments <= window
 

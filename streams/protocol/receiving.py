@@ -1,7 +1,7 @@
 """The receiving half of an endpoint: order, fragments, duplicates (reference 4.3 to 4.5).
 
-A fragment has one of four outcomes: it completes the next expected message, it is stored for later,
-it is a duplicate (acknowledged again), or there is no room for it (not acknowledged).
+A received fragment has one of four outcomes: it completes the next expected message, is stored for
+later, is acknowledged again as a duplicate, or does not fit and is not acknowledged.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Complete(NamedTuple):
 class Receiver:
     """Store a dialog's fragments; ``read`` returns the frame at a position of ``in``.
 
-    ``owed`` contains the attempt and the first hop of the copy to which the run's only
-    acknowledgement is the answer.
+    Each run sends one acknowledgement; ``owed`` contains the attempt and the first hop of the copy
+    that it answers.
     """
 
     dialog: Dialog
@@ -60,13 +60,13 @@ class Receiver:
         return at < self.dialog.received or at in self.dialog.held
 
     def takes(self, message: Message) -> bool:
-        """Return whether a frame is within the size limits for senders; an Error is never split."""
+        """Return whether a frame respects the size limits of senders; an Error is never split."""
         header = message.header
         most = 1 if header.is_a(Flag.ERROR) else self.limits.fragments(self.limits.body)
         return header.fragments <= most and len(message.body) <= self.limits.frame
 
     def follows(self, message: Message) -> bool:
-        """Return whether no fragment waits, and this is the next message: whole, without flags."""
+        """Return whether this is the next message, whole, without flags, and no fragment waits."""
         header = message.header
         return (
             (header.sequence, header.fragment) == self.dialog.received
@@ -78,12 +78,12 @@ class Receiver:
         )
 
     def store_next(self, header: Header, journey: Journey) -> None:
-        """Store a message for which :meth:`follows` is true, and owe its acknowledgement."""
+        """Store a message for which :meth:`follows` is true; mark its acknowledgement as due."""
         self.dialog.received = (header.sequence + 1, 0)
         self.owed = journey.attempt, journey.first_hop
 
     def store(self, message: Message, position: int) -> Iterator[Complete] | None:
-        """Store a fragment that is not a duplicate; ``None`` if there is no room.
+        """Store a fragment that is not a duplicate; return ``None`` if there is no room.
 
         Yields the messages that the fragment completes, in order; the caller may stop early.
         """
@@ -104,7 +104,7 @@ class Receiver:
         return iter(())
 
     def resume(self) -> Iterator[Complete]:
-        """Continue with buffered fragments, because there may be room now."""
+        """Continue with buffered fragments after room may have become available."""
         held = self.dialog.held.pop(self.dialog.received, None)
         return iter(()) if held is None else self._advance(self.read(held[0]), held[0])
 
@@ -125,9 +125,9 @@ class Receiver:
         self.owed = attempt, first_hop
 
     def acknowledgement(self) -> Ack | None:
-        """Return the acknowledgement of everything stored so far, if it is owed.
+        """Return the acknowledgement of all fragments stored so far, if it is due.
 
-        A closed initiator also reports that it is closed, because it will send nothing again.
+        A closed initiator also reports that it is closed, because it will send no more messages.
         """
         if self.owed is None:
             return None

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 class Request:
     """The request for one service, in one state record. Times are in epoch milliseconds.
 
-    ``conversation`` is the open request; after its end, no route is requested before ``again_at``.
-    ``rounds`` counts the requests since the last route was found, ``total`` all requests.
+    ``conversation`` is the dialog of the open request; after its end, the next request is sent at
+    ``again_at`` at the earliest. ``rounds`` counts the requests since a route was last found,
+    ``total`` all requests.
     """
 
     service: str

@@ -2,8 +2,8 @@
 
 An agent that crashes before it commits repeats its statements. A statement with a cause is applied
 once: the highest (offset, n) of each source is stored, and statements at or below it are skipped
-(docs/command_contract.md). The latest statements are stored individually, so that a repetition
-gets the same result as the first time, and a different statement is detected.
+(docs/command_contract.md). The latest statements are stored individually. So a repetition gets the
+same result as the first time, and a different statement with the same cause is detected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_SOURCES = 10_000
 
 
 class SeenStatement(NamedTuple):
-    """A statement that was applied, or that was rejected with ``number``."""
+    """A statement that was applied, or was rejected with the error ``number``."""
 
     offset: int
     n: int
@@ -32,7 +32,7 @@ class SeenStatement(NamedTuple):
 
     @property
     def at(self) -> tuple[int, int]:
-        """Return the position of the statement among those of its source."""
+        """Return the position (offset, n) of the statement within its source."""
         return self.offset, self.n
 
 
@@ -43,7 +43,7 @@ class Seen:
     said: tuple[SeenStatement, ...] = ()
 
     def has(self, cause: Cause) -> bool:
-        """Return whether a statement was, or may have been, seen before."""
+        """Return whether a statement was seen before, or may have been."""
         return bool(self.said) and cause.at <= self.said[-1].at
 
     def find(self, cause: Cause) -> SeenStatement | None:
@@ -51,14 +51,14 @@ class Seen:
         return next((said for said in self.said if said.at == cause.at), None)
 
     def differs(self, cause: Cause, command: Command) -> bool:
-        """Return whether a statement differs from the stored statement with the same number."""
+        """Return whether a statement differs from the stored statement at the same position."""
         found = self.find(cause)
         if found is not None:
             return found.digest != digest_of(command)
-        return self.said[0].at < cause.at  # the statement is among the stored statements
+        return self.said[0].at < cause.at  # its position is among those of the stored statements
 
     def plus(self, cause: Cause, command: Command, number: int) -> Seen:
-        """Return a copy with one more statement."""
+        """Return a copy to which a statement was added."""
         return Seen((*self.said, SeenStatement(*cause.at, digest_of(command), number))[-KEPT:])
 
 
@@ -72,7 +72,7 @@ def remember(
 
 
 def digest_of(command: Command) -> int:
-    """Return a value that identifies a statement's content, independent of time and recipient."""
+    """Return a digest of a statement's content, independent of time and recipient."""
     made = blake2b(digest_size=8)
     made.update(
         repr(

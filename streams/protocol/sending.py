@@ -14,7 +14,8 @@ from streams.protocol.limits import Limits
 from streams.protocol.states import State
 
 _KEPT = {State.DI: int(Number.END_RECEIVED), State.ER: int(Number.ERROR_RECEIVED)}
-"""States without transmission: messages are kept until the application ends the dialog."""
+"""States in which nothing is transmitted; messages are kept until the application ends the dialog.
+"""
 
 
 @dataclass(slots=True)
@@ -46,7 +47,7 @@ class Sender:
             self.fill_window(self.limits.window - self.dialog.count_in_flight())
 
     def _own_chunk(self, number: int) -> None:
-        """Copy a chunk before its first change, because copies of a dialog share their chunks."""
+        """Copy a chunk before its first change: copies of a dialog share chunks."""
         chunk = self.dialog.chunks.get(number)
         if chunk is not None and number not in self.touched_chunks:
             self.dialog.chunks[number] = chunk.copy()
@@ -81,10 +82,11 @@ class Sender:
             dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
 
     def retry(self) -> None:
-        """Send the oldest fragment again, if its last copy has left ``out``.
+        """Send the oldest fragment again if the forwarder has processed its last copy in ``out``.
 
-        At most once in a transaction: the other side may write any number of acknowledgements that
-        ask for it, and the copies of this transaction are not in ``out`` yet.
+        A dialog retries at most once per transaction: the other side may write any number of
+        acknowledgements that request a retry, and the copies of this transaction are not in ``out``
+        yet.
         """
         dialog = self.dialog
         if dialog.all_acknowledged:
@@ -112,7 +114,7 @@ class Sender:
         return max(1, self.dialog.transmitted[0] - self.dialog.acknowledged[0])
 
     def possible(self, ack: Ack) -> bool:
-        """Return whether the acknowledgement is for accepted messages at all (28010)."""
+        """Return whether the acknowledgement is only for accepted messages (28010)."""
         sequence, fragment = ack.next
         if sequence < self.dialog.acknowledged[0]:
             return True
@@ -123,14 +125,14 @@ class Sender:
     def progress(self, ack: Ack) -> None:
         """Advance to the first unconfirmed fragment, and reset the back-off.
 
-        Waiting fragments are transmitted at the dialog's turn.
+        Waiting fragments are transmitted when it is the dialog's turn.
         """
         dialog = self.dialog
         # Only a necessary retry shows that the copies before it were also lost. If the first copy
         # is acknowledged after all, the path is slow, and sending again would make it slower.
         # Copies first sent after the retry took the same path as the retry and are not suspect.
-        # Copies that the other side has buffered are not suspect, either. Without a retry, only
-        # copies from the first refused copy on are lost; earlier copies are still on their path.
+        # Neither are copies that the other side has buffered. Without a retry, only the first
+        # refused copy and the copies after it are lost; earlier copies are still in flight.
         lost = ack.next if ack.attempt > 0 else max(ack.next, (dialog.refused, 0))
         suspect = dialog.suspect
         in_flight = dialog.count_in_flight()
@@ -151,8 +153,9 @@ class Sender:
     def _transmit_lost(self, at: Fragment, end: Fragment, held: Sequence[Run]) -> None:
         """Transmit fragments again, apart from those that the other side has buffered.
 
-        At most a window of them, because an acknowledgement of any writer can name all that is in
-        flight, and all bodies must fit into one transaction. The rest waits for the dialog's turn.
+        Transmits at most a window of fragments: any writer can send an acknowledgement that covers
+        all fragments in flight, and all their bodies must fit into one transaction. The remaining
+        fragments wait for the dialog's turn.
         """
         dialog, left = self.dialog, self.limits.window
         while at < end:
@@ -168,7 +171,7 @@ class Sender:
     def refused(self, status: Status) -> None:
         """Store why the local forwarder could not send a copy; ignore older attempts.
 
-        A refused retry does not show that the first copy was also refused.
+        If a retry was refused, the first copy may still have been sent.
         """
         dialog, oldest = self.dialog, self.dialog.acknowledged[0]
         if dialog.retry_at is None or 0 <= status.sequence < oldest:

@@ -9,7 +9,7 @@
     first message arrives, incomplete  |     any Error, end of life      END
     (none) -------> SI ----------------+ ------------------> ER ------------> CD
 
-Inputs that the table does not list are rejected: statements with their error number, frames with an
+Inputs that are not in the table are rejected: statements with their error number, frames with an
 event.
 """
 
@@ -24,7 +24,7 @@ from streams.errors.numbers import Number
 class State(Enum):
     """``sys.conversation_endpoints.state``."""
 
-    __hash__ = object.__hash__  # members are singletons; much faster than Enum's hash
+    __hash__ = object.__hash__  # members are singletons; this is much faster than Enum's hash
 
     SO = "STARTED_OUTBOUND"
     SI = "STARTED_INBOUND"
@@ -60,13 +60,13 @@ _S, _I = State, Input
 TRANSITIONS: dict[tuple[State, Input], State] = {
     (_S.SO, _I.SEND): _S.CO,  # U-28
     (_S.CO, _I.SEND): _S.CO,
-    # An EndDialog or Error cannot be the first message (11277), so the endpoint is just removed
+    # An EndDialog or Error cannot be the first message (11277), so the endpoint is only removed
     # (U-22).
     (_S.SO, _I.END): _S.CD,
     (_S.SO, _I.END_WITH_ERROR): _S.CD,
     (_S.CO, _I.END): _S.DO,
     (_S.CO, _I.END_WITH_ERROR): _S.DO,
-    # The peer has ended the dialog: nothing is sent.
+    # The peer has ended the dialog, so nothing is sent.
     (_S.DI, _I.END): _S.CD,
     (_S.DI, _I.END_WITH_ERROR): _S.CD,
     (_S.ER, _I.END): _S.CD,
@@ -79,15 +79,15 @@ TRANSITIONS: dict[tuple[State, Input], State] = {
     (_S.SI, _I.PEER_ERROR): _S.ER,
     (_S.CO, _I.PEER_ERROR): _S.ER,
     (_S.DI, _I.PEER_ERROR): _S.ER,
-    (_S.DO, _I.PEER_ERROR): _S.CD,  # the application has ended the dialog: no notification
+    (_S.DO, _I.PEER_ERROR): _S.CD,  # no notification: the application has ended the dialog
     (_S.DO, _I.LAST_ACKNOWLEDGED): _S.CD,
     **{(state, _I.EXPIRED): _S.ER for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     (_S.DO, _I.EXPIRED): _S.CD,
     (_S.CO, _I.REFUSED): _S.ER,
     **{(state, _I.BROKER_ERROR): _S.ER for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     (_S.DO, _I.BROKER_ERROR): _S.CD,
-    # These inputs do not change the state; an application that has ended the dialog issues no
-    # statements.
+    # These inputs do not change the state. The application cannot issue them after it has ended the
+    # dialog.
     **{(state, _I.TIMER): state for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     **{(state, _I.MOVE): state for state in (_S.SO, _S.SI, _S.CO, _S.DI, _S.ER)},
 }
