@@ -31,9 +31,9 @@ _EXCEPTION = re.compile(
     r"^(?:Caused by: |Exception in thread \S+ )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE
 )
 
-# The serial collector saves 1 s at the start and 100 MB of memory on a small machine.
+# On a small machine, the serial collector saves 1 s at startup and 100 MB of memory.
 _BROKER_JVM = ["-Xms256m", "-Xmx1g", "-XX:+UseSerialGC"]
-# The second compiler makes a broker a third faster, but takes half of its CPU for minutes.
+# The second compiler makes a broker a third faster, but uses half of its CPU time for minutes.
 _FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 _TOOL_JVM = ["-Xmx256m", "-XX:+UseSerialGC", _FIRST_COMPILER]
 _LOGGING = [
@@ -49,8 +49,8 @@ class _TakenError(SurroundingsError):
 class Broker:
     """The embedded broker on a data folder, which contains all its state.
 
-    So any process can query, stop or find a broker that another process has started. As a context
-    manager, the broker starts on entry, stops on exit, and does not outlive its process.
+    So any process can find, query or stop a broker that another process has started. As a context
+    manager, the broker starts on entry and stops on exit, and it does not outlive its process.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class Broker:
         lasting: bool = False,
         beside: Beside = NOTHING,
     ) -> None:
-        """Set the data folder, and the port to listen on: 0 selects a free port.
+        """Set the data folder and the port to listen on; port 0 selects a free port.
 
-        For one of several brokers, give its ``node`` and the common ``cluster``. A ``lasting``
-        broker is tuned for long runs: it uses more CPU for its first millions of records, and less
-        CPU later. ``beside`` are additional listeners, such as for TLS and SASL, and their
+        For one of several brokers, pass its ``node`` and the common ``cluster``. A ``lasting``
+        broker is tuned for long runs: it uses more CPU for its first few million records and less
+        CPU later. ``beside`` contains additional listeners, for example for TLS and SASL, and their
         properties.
         """
         self.data = DataDir(data.absolute())
@@ -93,7 +93,7 @@ class Broker:
         return self.data.condition()
 
     def start(self, timeout: float = START_TIMEOUT_S, *, tied: bool = False) -> Running:
-        """Start the broker, and return when it responds; format a new data folder first.
+        """Format the data folder if it is new, start the broker, and return when it responds.
 
         A ``tied`` broker, restarted or not, is killed when this process ends or is killed.
         """
@@ -112,7 +112,7 @@ class Broker:
             except _TakenError:
                 if self._node is not None or (self.port and not is_free(self.port)):
                     raise
-                # Another process took a port that was chosen here before Java had started.
+                # Another process took the chosen port before Java had started.
                 return self._launch(java, jars, options, cluster, timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> bool:
@@ -257,8 +257,8 @@ class Broker:
 def prepare() -> bool:
     """Fetch the jars and create the class archive in advance; return False if both exist already.
 
-    The archive contains the classes that a broker has loaded by the time it stops, so the function
-    starts and stops a broker.
+    The archive contains the classes that a broker has loaded when it stops, so this function starts
+    and stops a broker.
     """
     java, jars = find_java(), kafka_jars()
     target = archive.archive_path(java, jars)

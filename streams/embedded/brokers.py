@@ -17,9 +17,9 @@ from streams.embedded.state import DataDir
 class Brokers:
     """A cluster of brokers, each in its own folder below ``data``; a context manager.
 
-    Every topic is on all brokers, and a record is acknowledged when all but one of them have it, so
-    any one of three brokers may be killed. ``brokers`` can be started and stopped individually;
-    their ports stay the same. The brokers do not outlive this process.
+    Every topic is replicated to all brokers, and a record is acknowledged when all but one of them
+    have stored it, so any one of three brokers may be killed. ``brokers`` can be started and
+    stopped individually; their ports stay the same. The brokers do not outlive this process.
     """
 
     def __init__(self, data: Path, count: int = 3, beside: Beside = NOTHING) -> None:
@@ -43,7 +43,8 @@ class Brokers:
     def start(self) -> None:
         """Start all brokers in parallel; return when all respond.
 
-        A single broker would wait for a majority of the controllers.
+        They must start in parallel because a single broker would wait for a majority of the
+        controllers.
         """
         self._each(lambda broker: broker.start(tied=True))
 
@@ -70,5 +71,5 @@ class Brokers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the brokers, but do not wait for the last brokers, which have no majority."""
+        """Stop the brokers; do not wait for the last ones, which no longer have a majority."""
         self.stop(5.0)

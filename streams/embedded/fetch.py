@@ -38,7 +38,7 @@ def fetch(jars: tuple[Jar, ...], folder: Path) -> None:
 def _fetch_one(jar: Jar, folder: Path, scratch: Path) -> None:
     failure = ""
     for attempt in range(_ATTEMPTS):
-        # A jar that is damaged in the local repository is fetched remotely the second time.
+        # If a jar in the local repository is damaged, the second attempt fetches it remotely.
         local = [default_maven_repo()] if attempt == 0 else []
         work = scratch / f"{jar.file}.{attempt}"
         context = MavenContext(
@@ -49,7 +49,7 @@ def _fetch_one(jar: Jar, folder: Path, scratch: Path) -> None:
         )
         try:
             found = _resolve(context, jar)
-        # jgo raises the errors of requests, and RuntimeError for "not found".
+        # jgo raises the exceptions of requests, and RuntimeError for "not found".
         except (OSError, RuntimeError) as error:
             failure = str(error)
             continue

@@ -17,7 +17,7 @@ from streams.errors import SurroundingsError
 KAFKA_VERSION = "4.2.2"
 """The newest version that ends all transactions after a kill (docs/decisions/0018)."""
 SPARK_VERSION = "4.0.0"
-"""The version of pyspark, as a test checks. docs/decisions/0032 explains why it is not 4.1.1."""
+"""The version of pyspark, which a test checks. docs/decisions/0032 explains why it is not 4.1.1."""
 
 
 def kafka_jars() -> tuple[Path, ...]:
@@ -34,7 +34,7 @@ def spark_jars() -> tuple[Path, ...]:
 
 
 def ensure(name: str, jars: tuple[Jar, ...]) -> tuple[Path, ...]:
-    """Return locked jars in the cache's folder of that name; fetch missing jars."""
+    """Return the locked jars from the cache folder with this name; fetch missing jars."""
     folder = cache_dir() / name
     missing = tuple(jar for jar in jars if not (folder / jar.file).is_file())
     if missing:

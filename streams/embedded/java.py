@@ -28,7 +28,7 @@ class Java:
 
 
 def find_java() -> Java:
-    """Return the Java of ``JAVA_HOME`` or the PATH; raise an error if it is missing or too old."""
+    """Return the Java in ``JAVA_HOME`` or the PATH; raise an error if it is missing or too old."""
     path = _executable()
     java = _ask(path)
     if java.major < MINIMUM:
@@ -63,6 +63,6 @@ def _ask(path: Path) -> Java:
         raise SurroundingsError(f"Java at {path} does not run: {error}.", _REMEDY) from error
     match = _VERSION.search(answer.stderr + answer.stdout)
     if match is None:
-        # macOS has a java that only prints where to download Java.
+        # On macOS, ``java`` may be a stub that only prints where to download Java.
         raise SurroundingsError(f"Java at {path} does not report its version.", _REMEDY)
     return Java(path, match["full"], int(match["major"]))

@@ -1,4 +1,4 @@
-"""The locked jars: ``NAME.lock`` has a line for each jar, with its SHA-256 and Maven coordinate."""
+"""The locked jars: ``NAME.lock`` lists the SHA-256 and the Maven coordinate of each jar."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Jar:
 
     @property
     def file(self) -> str:
-        """Return the file's name in a Maven repository."""
+        """Return the artifact's file name in a Maven repository."""
         return f"{self.artifact}-{self.version}.jar"
 
 

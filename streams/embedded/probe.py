@@ -1,7 +1,7 @@
 """Check whether a Kafka broker listens on a port, and to which cluster it belongs.
 
-The check is one Metadata request in Kafka's own protocol (key 3, version 4), because this layer is
-below the Kafka client, and a bare connect does not distinguish a broker from another program.
+The check is one Metadata request in Kafka's own protocol (key 3, version 4). This layer does not
+use the Kafka client, and merely connecting would not distinguish a broker from another program.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ from streams.private import open_private
 POLL_S = 0.02
 
 _SPAWNED: list[subprocess.Popen[bytes]] = []
-"""Children, kept until the interpreter ends.
+"""Child processes, referenced until the interpreter ends.
 
-Python would warn about a child that is abandoned while it runs, which is intended here.
+Otherwise Python would warn about children that are still running, which is intended here.
 """
 _WATCHDOGS: dict[int, Watchdog] = {}
 """Watchdogs by the process id of their child."""
@@ -34,7 +34,7 @@ def environment() -> dict[str, str]:
 def spawn(
     command: list[str], log: Path, mode: str = "wb", *, umask: int = -1, tied: bool = False
 ) -> subprocess.Popen[bytes]:
-    """Start a process in its own session, with its output in ``log``; mode ``ab`` appends.
+    """Start a process in its own session; write its output to ``log`` (mode ``ab`` appends).
 
     Ctrl-C in the shell does not reach the new process, and the new process outlives this one. A
     ``tied`` process is killed when this process ends or is killed, unless it was released.
@@ -72,7 +72,7 @@ def _tied(
 
 
 def _forget_ended() -> None:
-    # Other threads may also wait, or start a process in the meantime.
+    # Other threads may wait or start a process at the same time.
     for pid, watchdog in list(_WATCHDOGS.items()):
         if watchdog.child_has_ended() and _WATCHDOGS.pop(pid, None) is not None:
             watchdog.close()

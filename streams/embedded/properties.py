@@ -13,28 +13,29 @@ from streams.errors import UsageError
 _FIXED = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
-    # Only `apply` creates topics; a misspelt name must not create one.
+    # Only `apply` creates topics; a misspelt name must not create a topic.
     "auto.create.topics.enable": "false",
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "share.coordinator.state.topic.num.partitions": "4",
-    # An open transaction blocks read_committed consumers, so abort a dead worker's transaction
-    # soon.
+    # An open transaction blocks read_committed consumers, so a dead worker's transaction must be
+    # aborted soon.
     "transaction.max.timeout.ms": "15000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-    # No rebalance delay on one machine.
+    # A rebalance delay is unnecessary on one machine.
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
-    # More often than the default of 2 s, because a late heartbeat can end a session.
+    # The default is 2 s. A shorter interval helps because a late heartbeat can end a session.
     "broker.heartbeat.interval.ms": "500",
-    # The default is 128 MB of heap, but logs are small here.
+    # The default is 128 MB of heap, which is not needed for small logs.
     "log.cleaner.dedupe.buffer.size": "16777216",
 }
 
 # If a broker's session expires, its partitions get other leaders, which should happen soon. A
-# single broker has no replacement: it reports for a moment that the cluster has no brokers, and
-# librdkafka never connects again (issue 5301). A busy or virtual machine may stop Java for ten
-# seconds. On the other hand, a killed broker starts only after its former session has expired.
+# single broker has no replacement: for a moment, it reports that the cluster has no brokers, after
+# which librdkafka never connects again (issue 5301). A busy or virtual machine may stop Java for
+# ten seconds, so the session of a single broker is longer. However, a killed broker starts only
+# after its former session has expired.
 _SESSION_OF_SEVERAL, _SESSION_ALONE = "4000", "15000"
 
 _COPIES = ("default", "offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
@@ -57,8 +58,8 @@ class Node:
 class Beside:
     """Additions to a broker's plaintext listener, which remains for administration.
 
-    ``listeners``: more ports, by security protocol; ``properties``: properties of Kafka, which
-    override ours; ``java``: options of its Java.
+    ``listeners``: additional ports, by security protocol; ``properties``: Kafka properties that
+    override ours; ``java``: JVM options.
     """
 
     listeners: Mapping[str, int] = field(default_factory=dict)
@@ -72,8 +73,8 @@ NOTHING = Beside()
 def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOTHING) -> str:
     """Return the file's text, for loopback only; ``log_dir`` is Kafka's data folder.
 
-    The quorum's voters are static, so their addresses are configuration, and a data folder can be
-    started again on other ports. With a dynamic quorum, the first port would stay in the data
+    The quorum's voters are static: their addresses are part of the configuration, so a broker can
+    be restarted on other ports. With a dynamic quorum, the data would contain the first port
     forever. Topics are replicated to all brokers, and writes need all but one of them.
     """
     if "," in str(log_dir):
@@ -105,8 +106,8 @@ def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOT
 def threads(cores: int) -> dict[str, str]:
     """Return the numbers of network and request threads; Kafka's defaults are for servers.
 
-    The defaults are 3 and 8. Every request passes between threads, and on a machine with few cores
-    each thread must be woken. With 1 and 3 threads, a broker on two cores needs 5 to 10 % less CPU
+    The defaults are 3 and 8. Threads pass each request on to other threads, which must be woken on
+    a machine with few cores. With 1 and 3 threads, a broker on two cores uses 5 to 10 % less CPU
     (docs/internals.md).
     """
     network, workers = max(1, min(3, cores // 2)), max(3, min(8, cores + 1))

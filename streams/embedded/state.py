@@ -1,8 +1,8 @@
 """A broker's data folder, and whether its broker is alive.
 
 ``server.properties`` and ``broker.log`` are rewritten at every start; ``log/`` belongs to Kafka.
-``broker.json`` exists while a broker runs, and remains if it was killed. ``start.lock`` prevents
-two simultaneous starts.
+``broker.json`` exists while a broker runs, and remains if the broker is killed. ``start.lock``
+prevents simultaneous starts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Condition(Enum):
 
     RUNNING = "running"
     STARTING = "starting"
-    """The process is alive but does not respond, because it starts, stops or hangs."""
+    """The process is alive but does not respond, because it is starting or stopping, or hangs."""
     STOPPED = "stopped"
     STALE = "stale"
     """The state file names a process that has ended, or whose id now belongs to another program."""
@@ -72,7 +72,7 @@ class DataDir:
 
     @property
     def state_file(self) -> Path:
-        """Return the path of the file with the running process."""
+        """Return the path of the file that describes the running process."""
         return self.path / "broker.json"
 
     def cluster(self) -> str | None:
@@ -151,7 +151,7 @@ def default_data_dir() -> Path:
 
 def _lock(file: IO[bytes]) -> bool:
     if sys.platform == "win32":
-        return True  # Windows itself denies a second Kafka access to the files
+        return True  # on Windows, a second Kafka cannot open the files
     import fcntl
 
     try:

@@ -1,8 +1,8 @@
-"""A watchdog process, which kills a child process when the parent has ended or was killed.
+"""A watchdog process that kills a child process when the parent has ended or was killed.
 
 The watchdog reads two pipes. Only the parent has the write end of the first pipe, and only the
-child has the write end of the second, so a closed pipe means that the process has ended. Windows
-has no watchdog.
+child has the write end of the second. So a closed pipe means that its process has ended. There is
+no watchdog on Windows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Watchdog:
         os.close(child)
 
     def guard(self, child: subprocess.Popen[bytes]) -> None:
-        """Kill this process and its group when our process ends."""
+        """Kill the child and its process group when our process ends."""
         self._child = child
         self._write(b"%d\n" % child.pid)
         os.close(self.child_end)

@@ -50,7 +50,7 @@ def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int
     """Create ACL entries for principals, from every host; return their number.
 
     Existing entries are kept, and an entry that several roles grant to a user is created once.
-    Raises SurroundingsError if the cluster refuses an entry; entries created before it are kept.
+    Raises SurroundingsError if the cluster refuses an entry; entries created earlier remain.
     """
     bindings = list(
         dict.fromkeys(
@@ -109,7 +109,7 @@ def set_passwords(cluster: Cluster, passwords: Mapping[str, str]) -> None:
 
 
 def binding_of(principal: str, grant: Granted, operation: Operation) -> AclBinding:
-    """Return one ACL entry as Kafka's client expects it."""
+    """Return one ACL entry in the form that Kafka's client expects."""
     pattern = ResourcePatternType.PREFIXED if grant.prefixed else ResourcePatternType.LITERAL
     return AclBinding(
         _RESOURCES[grant.resource],

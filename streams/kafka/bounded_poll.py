@@ -1,9 +1,9 @@
 """Take records that a client has fetched, a few at a time, up to a memory limit.
 
-For each record that it returns, the client builds a list of all headers. A header of one byte needs
-64 bytes there and up to 200 in Python, and 99,000 such headers fit into a record that lz4
-compresses to a kilobyte. So taking a thousand records at once could use gigabytes before anything
-is counted.
+The client builds a list of all headers for each record that it returns. A header of one byte takes
+64 bytes in the client and up to 200 in Python, and lz4 can compress a record with 99,000 such
+headers to a kilobyte. So a thousand records that are taken at once could use gigabytes before any
+of them is counted.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from streams.kafka.headers import HEADER_BYTES, headers_of
 from streams.wire import MalformedError
 
 BATCH = 1_000
-"""Maximum number of records that :func:`take` returns, besides the first."""
+"""Maximum number of records that :func:`take` returns, not counting the first."""
 _GROUP = 8
 """Records per call of the client: at most 180 MB, and an additional 0.3 µs per ordinary record."""
 _ROOM = 16 << 20
-"""Bytes after which no further records are taken."""
+"""Number of bytes after which no more records are taken."""
 
 
 def take(consumer: Consumer, timeout: float, most: int = BATCH) -> list[Message]:
@@ -38,7 +38,7 @@ def take_more(consumer: Consumer, most: int, timeout: float = 0.0) -> list[Messa
         taken += group
         if len(group) < asked:
             break
-        # not size_of: it takes three times as long, and counts texts that the client already has
+        # size_of would take three times as long, and count texts that the client already has
         room -= sum(map(len, group)) + HEADER_BYTES * sum(map(_count_of_headers, group))
     return taken
 

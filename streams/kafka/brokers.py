@@ -20,8 +20,8 @@ def find_long_transactions(cluster: Cluster) -> tuple[str, ...]:
 
     An open transaction blocks read_committed consumers of its partition, and any producer with
     write access can open one. Also returns a warning if the brokers' settings cannot be read.
-    Returns nothing if the broker does not respond, if the service has no such setting, or if Kafka
-    lists no brokers, as a single broker does after a pause.
+    Returns no warning if the broker does not respond, if the service has no such setting, or if
+    Kafka reports an empty list of brokers, as a single broker does after a pause.
     """
     admin = cluster.admin()
     brokers = admin.list_topics(timeout=_TIMEOUT).brokers

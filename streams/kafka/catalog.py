@@ -1,8 +1,8 @@
 """The catalog: the topology that workers use, in one compacted partition.
 
 A change is one transaction: the changed objects, tombstones for removed objects, and finally the
-record ``version`` with the number and the hash of all live objects. Readers switch only when they
-read that record, and only if the hash matches the objects that they have read.
+record ``version`` with the number and the hash of all live objects. Readers switch to the new
+version when they read that record, provided that the hash matches the objects that they have read.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ VERSION_KEY = "version"
 
 @dataclass(slots=True)
 class CatalogState:
-    """The catalog as read so far; ``topology`` belongs to ``version``, the last valid version.
+    """The part of the catalog read so far; ``topology`` is that of ``version``, the last valid one.
 
     Schemas take effect at once, for the whole process; an additional schema is harmless.
-    ``refused`` is the hash in the last version record if the objects that were read have another
-    hash. ``next`` is the offset of the next record.
+    ``refused`` is the hash in the last version record if it differs from the hash of the objects
+    that were read. ``next`` is the offset of the next record.
     """
 
     version: int = 0
@@ -44,14 +44,14 @@ class CatalogState:
     def is_doubtful(self) -> bool:
         """Return whether the catalog must be read again from its start.
 
-        Kafka removes a tombstone after a day. A reader that was absent longer may keep removed
-        objects, and would then refuse every new version. If a version still does not match after
-        the catalog was read again, its writer is at fault.
+        Kafka removes a tombstone after a day. A reader that was absent for longer may still have
+        removed objects, and would refuse every new version. If a version still does not match after
+        the catalog has been read again, its writer is at fault.
         """
         return self.refused not in ("", self._reread_for)
 
     def replace(self, reread: CatalogState) -> bool:
-        """Take over the state that was read again from the start; return whether it is newer.
+        """Adopt the state that was read again from the start; return whether it is newer.
 
         Otherwise the last valid version stays in use, although it may no longer be in the log.
         """
@@ -111,10 +111,10 @@ def hash_of(objects: Mapping[str, str]) -> str:
 
 
 def read_catalog(cluster: Cluster, *, to_high: bool = True) -> CatalogState:
-    """Read the catalog to its end; wait for a change that is being committed (``to_high``).
+    """Read the catalog to its end; with ``to_high``, wait for a change that is being committed.
 
-    Without the wait, a publisher could read the previous version, because commit returns before the
-    broker has written the commit marker.
+    Without this wait, a publisher could read the previous version, because a commit returns before
+    the broker has written the commit marker.
     """
     state = CatalogState()
     for message in read_all(cluster, cluster.topics.catalog, to_high=to_high):
@@ -126,8 +126,8 @@ def read_catalog(cluster: Cluster, *, to_high: bool = True) -> CatalogState:
 class Change:
     """The effect of publishing: the keys of added, changed and removed objects.
 
-    ``repairs``: the catalog's last version record is not usable. Compaction may leave no other
-    version record, and a starting worker then waits for a new version.
+    ``repairs``: the catalog's last version record is unusable. Compaction may have removed all
+    other version records; then a starting worker waits for a new version.
     """
 
     base: int
@@ -146,7 +146,7 @@ def _bodies(topology: Topology) -> dict[str, str]:
 
 
 def change_for(state: CatalogState | None, topology: Topology, *, prune: bool = False) -> Change:
-    """Compare a topology and this version's schemas with the catalog, if there is one.
+    """Compare a topology and this version's schemas with the catalog, if it exists.
 
     Only ``prune`` removes objects; schemas are never removed.
     """
@@ -185,8 +185,8 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
     """Write objects in one transaction; return the new version, once readers can read it.
 
     All writers share one transactional id, so a second writer fences the first. The catalog is read
-    again after the fencing; raises SurroundingsError if another writer was faster. Raises
-    UnusableCatalogError instead of writing objects that readers could not use.
+    again after the fencing. Raises SurroundingsError if another writer was faster, and
+    UnusableCatalogError if readers could not use the objects; then nothing is written.
     """
     topics = cluster.topics
     producer = cluster.producer(transactional_id=f"{topics.prefix}catalog", **UNCOMPRESSED)
@@ -217,7 +217,7 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
 def _await_readable(cluster: Cluster, offset: int) -> None:
     """Wait until all records from an offset can be read: commit returns before its marker exists.
 
-    Otherwise, a worker that starts right after this change could use the previous version.
+    Without this wait, a worker that starts right after the change could use the previous version.
     """
     deque(read_from(cluster, [TopicPartition(cluster.topics.catalog, 0, offset)], to_high=True), 0)
 

@@ -24,8 +24,8 @@ log = logging.getLogger("hopline.kafka")
 
 _TIMEOUT = 10.0
 _BUDGET, _SEARCHES = 2.0, 10.0
-"""Seconds after which a search ends, and after which a call begins no search; the next poll
-continues."""
+"""Seconds after which a search ends, and seconds after which a call starts no other search; the
+next poll continues."""
 # Unbound methods, because calling a bound method for every record would be slower.
 _error: Callable[[Message], Any] = Message.error
 _topic: Callable[[Message], Any] = Message.topic
@@ -36,21 +36,21 @@ _offset: Callable[[Message], Any] = Message.offset
 class CheckedConsumer(Consumer):
     """A consumer that continues after unreadable batches and after records with a wrong offset.
 
-    A batch may state a wrong offset for a record. The client also uses this offset to determine
+    A batch may contain a wrong offset for a record. The client also uses this offset to determine
     where to fetch next. An application that commits such an offset skips all records before it. If
-    the offset is beyond the end of the log, the client cannot continue at all.
+    the offset is beyond the end of the log, the client cannot continue.
 
-    * A record whose offset is at or above the end of the log is dropped. Each response states this
-      end.
-    * In the topics ``exact``, offsets must increase. After a gap, for example at a transaction's
-      marker, a second consumer must find only markers and aborted records in the gap. This takes
-      a fetch for each offset. Other topics do not need this check; for example, senders repeat
-      frames.
+    * A record whose offset is at or beyond the end of the log is dropped. Each response contains
+      this end.
+    * In the topics ``exact``, offsets must increase. After a gap, for example at a transaction
+      marker, a second consumer checks that the gap contains only markers and aborted records, with
+      one fetch for each offset. Other topics do not need this check, for example because senders
+      retry frames.
 
     If Kafka does not respond to the second consumer, the record is read again. A search in a
-    partition ends after 2 s, and a call begins none after 10 s. The next call continues, so that a
-    thread can do other work. The check of a record without a gap takes 0.25 µs. ``probe`` creates a
-    second consumer with an isolation level.
+    partition ends after 2 s, and a call starts no search after 10 s. The next call continues, so
+    that the thread can do other work in between. The check takes 0.25 µs for a record without a
+    gap. ``probe`` creates a second consumer with the given isolation level.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class CheckedConsumer(Consumer):
     # --- positions -------------------------------------------------------------------------------
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Read these partitions from their offsets on, and no others."""
+        """Read only these partitions, starting at their offsets."""
         self._begin(partitions)
         super().assign(partitions)
 
@@ -106,7 +106,7 @@ class CheckedConsumer(Consumer):
         return message
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Return sound records and other messages; fewer than requested if some were dropped."""
+        """Return sound records and other messages: fewer than requested if some were dropped."""
         return self._checked(super().consume(num_messages, timeout))
 
     def _checked(self, batch: list[Message]) -> list[Message]:
@@ -121,7 +121,7 @@ class CheckedConsumer(Consumer):
         return batch
 
     def _sift(self, batch: Sequence[Message]) -> list[Message]:
-        """Return the sound messages, without those that are read again after a seek."""
+        """Return the sound messages, except those that are read again after a seek."""
         kept, again = list[Message](), dict[Place, int]()
         self._search_until = time.monotonic() + _SEARCHES
         for message in batch:
@@ -146,7 +146,8 @@ class CheckedConsumer(Consumer):
     def _end_of_unsound(self, place: Place, message: Message) -> int | None:
         """Return where to continue if a message is not sound; ``None`` to continue after it.
 
-        Raises UnknownError or KafkaException if Kafka does not respond: nothing may be skipped.
+        Raises UnknownError or KafkaException if Kafka does not respond, because then nothing may be
+        skipped.
         """
         error, offset, expected = message.error(), message.offset(), self._nexts.get(place)
         if error is not None and error.code() not in UNREADABLE:
@@ -187,15 +188,15 @@ class CheckedConsumer(Consumer):
         return end
 
     def _demand_time(self, at: int) -> None:
-        """Raise UnknownError if this call has searched in other partitions for too long."""
+        """Raise UnknownError if this call has spent too long searching other partitions."""
         if time.monotonic() >= self._search_until:
             raise UnknownError(at)
 
     def _is_consequence(self, place: Place, message: Message) -> bool:
         """Return whether the client has tried to continue at an offset other than the next one.
 
-        It does so after a wrong offset, perhaps before the log was long enough for that offset. If
-        the next offset was deleted, or the topic was recreated, the client reports that.
+        The client does so after a wrong offset, perhaps one that was still beyond the end of the
+        log. If the next offset was deleted, or the topic was recreated, the client reports this.
         """
         error, expected = message.error(), self._nexts.get(place)
         if error is None or error.code() != KafkaError._AUTO_OFFSET_RESET or expected is None:
@@ -206,17 +207,18 @@ class CheckedConsumer(Consumer):
         return low <= expected <= high
 
     def _is_before(self, place: Place, message: Message) -> bool:
-        """Return whether a record of an exact topic states the offset of an earlier one."""
+        """Return whether a record of an exact topic has the offset of an earlier record."""
         is_before = place[0] in self._exact and (message.offset() or 0) < self._nexts.get(place, 0)
         if is_before:  # the client does not go back to such an offset
             self._log(place, f"a record with the wrong offset {message.offset()}")
         return is_before
 
     def _high(self, place: Place, offset: int) -> int:
-        """Return the end of a log as of the last fetch, or an earlier one above ``offset``.
+        """Return the end of a log as of the last fetch, or an earlier end above ``offset``.
 
-        Kafka is asked before an offset counts as too high, because the last fetch may be from a
-        new leader that did not know the end yet. It does not answer this request until it does.
+        Before an offset counts as too high, the end is requested from Kafka: the last fetch may be
+        from a new leader that did not know the end yet. The leader does not respond to this request
+        until it knows the end.
         """
         high, where = self._highs.get(place, 0), TopicPartition(*place)
         if offset >= high:
@@ -227,11 +229,11 @@ class CheckedConsumer(Consumer):
         return high
 
     def next_offset(self, place: Place) -> int | None:
-        """Return the offset after the last record that was returned, or of the start."""
+        """Return the offset after the last returned record, or the start offset."""
         return self._nexts.get(place)
 
     def _go_on(self, offsets: Mapping[Place, int]) -> None:
-        """Continue at offsets, even if the client has given up these partitions."""
+        """Continue at these offsets, even if the client has given up the partitions."""
         gave_up = False
         for place, offset in offsets.items():
             try:

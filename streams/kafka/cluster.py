@@ -32,41 +32,42 @@ log = logging.getLogger("hopline.kafka")
 UNCOMPRESSED: Mapping[str, Any] = {"compression_type": "none"}
 """Configuration of a producer for topics that are stored uncompressed (``streams.wire.specs``).
 
-The broker would have to decompress each batch of another codec.
+If the producer compressed its batches, the broker would have to decompress them.
 """
 STATISTICS_EVERY = 5_000
 """Milliseconds between statistics reports of a client."""
 TRANSACTION_TIMEOUT_MS = 15_000
-"""Transaction timeout of our producers in milliseconds; it blocks read_committed consumers."""
+"""Transaction timeout of our producers in milliseconds: how long an abandoned transaction blocks
+read_committed consumers."""
 _FETCHED = {
     "queued.min.messages": 1,
     "fetch.queue.backoff.ms": 1,
     "fetch.max.bytes": 1 << 20,
 }
-"""The client's read-ahead: one fetch of 1 MB from each broker, unless a single batch is
-larger. The client checks every millisecond whether the application has taken all records, and then
-fetches again. The client's limits in bytes exclude headers, and lz4 may expand a fetch by a factor
-of 255, gzip by 1,032. Kafka always returns a whole batch, so only ``receive.message.max.bytes``
-limits the data that is decompressed.
+"""The client's read-ahead: one fetch of 1 MB from each broker, unless a single batch is larger. The
+client checks every millisecond whether the application has taken all records; if so, it fetches
+again. The client's limits in bytes do not include headers, and decompression may expand a fetch by
+a factor of 255 (lz4) or 1,032 (gzip). Kafka always returns whole batches, so only
+``receive.message.max.bytes`` limits the data that is decompressed.
 
-Without the limit of 1 MB, a response can have 50 MB: whenever a response contains no message, the
-client doubles the bytes that it requests from the partition.
+Without the limit of 1 MB, a response may reach 50 MB: whenever a response contains no message, the
+client doubles the number of bytes that it requests from the partition.
 """
 _CONNECT = 0.02
-"""Seconds that a new producer gets to connect. If a record is produced before that, Kafka's client
-requests the producer id only half a second later."""
+"""Seconds to let a new producer connect. If a record is produced before the producer has connected,
+Kafka's client requests the producer id only half a second later."""
 _LOOK = 5.0
 """Seconds between log lines that report the wait for a cluster."""
 RECEIVED = 128 << 10
 """Maximum size in bytes of a response from a foreign cluster.
 
-Heartbeats are a few hundred bytes long, and are written in batches of at most 32 kB, in any codec:
-gzip can inflate data by a factor of up to 1,032. Metadata is requested of one topic only: a
-thousand brokers with names of 50 characters and a thousand partitions with three replicas take 106
-kB. The client starts a thread for each broker in the metadata.
+Heartbeats are a few hundred bytes long and are written in batches of at most 32 kB, but in any
+codec, and gzip can expand data by a factor of up to 1,032. Metadata is requested only for one
+topic: a thousand brokers with names of 50 characters and a thousand partitions with three replicas
+take 106 kB. The client starts a thread for each broker in the metadata.
 """
 _OF_A_MEMBER = {"group.instance.id", "stats_cb", "statistics.interval.ms"}
-"""Properties of a consumer that its second consumer must not have."""
+"""Properties of a consumer that must not be set for its second consumer."""
 _outages: dict[object, Outage] = {}
 
 
@@ -78,7 +79,7 @@ class Cluster:
     properties on which correctness depends. ``replication`` applies to the creation and comparison
     of topics. ``foreign``: the brokers are not trusted. All clients then accept only small
     responses (:data:`RECEIVED`). Statistics and the lists of brokers and topics must not be
-    requested: the client library crashes if a name in them is not UTF-8.
+    requested, because the client library crashes if they contain a name that is not UTF-8.
     """
 
     bootstrap: str
@@ -93,7 +94,7 @@ class Cluster:
     def _common(self) -> dict[str, Any]:
         return {
             "bootstrap.servers": self.bootstrap,
-            # For debugging: librdkafka's whole log, immediately on stderr.
+            # With ``debug``, librdkafka writes its whole log to stderr immediately.
             **({} if "debug" in self.properties else {"logger": self._outage()}),
             "reconnect.backoff.max.ms": 1000,
             # Only `hopline apply` creates topics. The default of producers and administration
@@ -133,8 +134,8 @@ class Cluster:
     ) -> Producer:
         """Create an idempotent producer with Java's partitioner, and success reports on request.
 
-        ``stats`` receives the producer's statistics from time to time, while the producer is
-        polled; exceptions in ``stats`` are only logged.
+        ``stats`` receives the producer's statistics periodically, while the producer is polled;
+        exceptions in ``stats`` are only logged.
         """
         settings: dict[str, Any] = {
             "enable.idempotence": True,
@@ -165,11 +166,11 @@ class Cluster:
     ) -> CheckedConsumer:
         """Create a read_committed consumer that commits only explicitly.
 
-        ``stats`` has the same meaning as in :meth:`producer`. ``within`` limits the bytes of a
-        response and overrides ``properties``: a larger batch is not read, and the client tries
-        again until it is assigned another offset. ``errors`` receives the client's errors when the
-        client is polled, including the error for a larger batch (_BAD_MSG). ``commits`` receives
-        the results of asynchronous commits, in the same way. ``exact`` is as in
+        ``stats`` has the same meaning as in :meth:`producer`. ``within`` is the maximum size of a
+        response in bytes, and overrides ``properties``. A larger batch is not read: the client
+        retries until it is assigned another offset. ``errors`` receives the client's errors when
+        the client is polled, including the error for a larger batch (_BAD_MSG). ``commits``
+        receives the results of asynchronous commits, in the same way. ``exact`` is as in
         :class:`CheckedConsumer`.
         """
         settings: dict[str, Any] = {
@@ -265,10 +266,10 @@ def _limited(within: int | None) -> dict[str, Any]:
 
 
 def _least(settings: Mapping[str, Any], limit: str, other: str) -> str:
-    """Return the value of a limit, but at most that of another one.
+    """Return the value of a limit, or that of another limit if that is smaller.
 
-    Only producers use ``message.max.bytes``, but the client refuses a consumer for which it is
-    larger than ``fetch.max.bytes``. The client also reports values that are no numbers.
+    Only producers use ``message.max.bytes``, but the client refuses to create a consumer if this
+    limit is larger than ``fetch.max.bytes``. The client also reports values that are not numbers.
     """
     values = [str(settings.get(limit, 1_000_000)), str(settings[other])]
     return min(values, key=int) if all(value.isdecimal() for value in values) else values[0]

@@ -24,8 +24,8 @@ from streams.wire import Topics
 def stated_cluster(stated: Stated, home: Topics, credentials: Credentials) -> Cluster:
     """Return a cluster with its address; raise UsageError if there is no address.
 
-    Settings override the topology. If the settings have credentials, only the settings define the
-    address to which these credentials are sent; otherwise any writer of the catalog could obtain a
+    Settings override the topology. If the settings contain credentials, the address to which they
+    are sent must also be in the settings. Otherwise any writer of the catalog could obtain a
     password. ``home`` provides the default prefix of the cluster's topics.
     """
     _demand_stateable(stated)
@@ -46,8 +46,8 @@ def stated_cluster(stated: Stated, home: Topics, credentials: Credentials) -> Cl
 def demand_stateable(topology: Topology) -> None:
     """Raise UsageError for properties that a topology must not set for a cluster.
 
-    Forbidden are passwords, because every reader of the catalog would see them, and properties that
-    are not known to be harmless, because every worker applies the catalog.
+    Passwords are forbidden because every reader of the catalog would see them. Properties that are
+    not known to be harmless are forbidden because every worker applies the catalog.
     """
     for cluster in topology.clusters.values():
         _demand_stateable(cluster)

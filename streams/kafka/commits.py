@@ -1,6 +1,6 @@
 """Commit offsets within a deadline.
 
-Kafka's client has no deadline for a commit, and waits for as long as the group's coordinator is
+Kafka's client has no timeout for commits: a commit waits for as long as the group's coordinator is
 down.
 """
 
@@ -13,16 +13,16 @@ from streams.kafka.coordinator import while_coordinator_moves
 from streams.kafka.patience import OneAtATime
 
 PATIENCE = 30.0
-"""Timeout of a commit in seconds, and how long it is retried while the coordinator is moving."""
+"""Timeout of a commit in seconds, including retries while the coordinator is moving."""
 _AGAIN = 0.1
-"""Seconds until a commit that failed because the group coordinator is moving is retried."""
+"""Seconds until the retry of a commit that failed because the group coordinator is moving."""
 
 
 class Commits:
-    """The commits of one consumer, one at a time; do not use this in callbacks of the consumer.
+    """The commits of one consumer, one at a time; do not use it in callbacks of the consumer.
 
-    Kafka's client lets one thread at a time use a consumer: while a callback runs, a commit of
-    another thread is not sent, and until the commit returns, the consumer cannot be polled.
+    In Kafka's client, only one thread at a time can use a consumer. While a callback runs, another
+    thread's commit is not sent; until that commit returns, the consumer cannot be polled.
     """
 
     def __init__(self, consumer: Consumer) -> None:
@@ -34,7 +34,7 @@ class Commits:
         return self._calls.is_busy
 
     def commit(self, offsets: list[TopicPartition]) -> None:
-        """Commit; retry while the group coordinator is moving. Raise like :meth:`commit_once`."""
+        """Commit, with retries while the coordinator is moving; raise like :meth:`commit_once`."""
         while_coordinator_moves(
             lambda: self.commit_once(offsets, PATIENCE), PATIENCE, lambda: time.sleep(_AGAIN)
         )
@@ -42,8 +42,8 @@ class Commits:
     def commit_once(self, offsets: list[TopicPartition], timeout: float) -> None:
         """Commit; raise KafkaException if a partition is rejected or Kafka does not respond.
 
-        A commit without a response may still take effect later. Until it has ended, no other commit
-        is made.
+        A commit without a response may still take effect later. No other commit is made until it
+        has ended.
         """
         done: list[TopicPartition] = []
 

@@ -1,10 +1,11 @@
 """Committed offsets of consumer groups.
 
 librdkafka crashes the process if an admin client requests the offsets of a group while the group's
-coordinator is moving or does not exist yet (librdkafka issue 5040). A consumer with the same group
-id that is not a member does not have this fault, but can request the offsets of only one group. So
-an admin client requests the offsets of many groups right after it has asked each coordinator about
-its group, which detects such a coordinator without crashing the process.
+coordinator is moving or does not exist yet (librdkafka issue 5040). A consumer that has the same
+group id but is not a member does not have this fault, but it can request the offsets of only one
+group. So this module sends each coordinator a request about its group first, which detects a moving
+or missing coordinator without a crash. Right after that, an admin client requests the offsets of
+all groups.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from streams.kafka.offset_metadata import note_of
 
 _TIMEOUT = 30.0
 _PAUSE = 0.2
-"""Seconds before a coordinator that is moving is asked again."""
+"""Seconds before the next request to a coordinator that is moving."""
 Offsets = dict[tuple[str, int], int]
 """The next offset, by topic and partition."""
 Notes = dict[tuple[str, int], tuple[int, str]]
-"""The next offset and its note, by topic and partition."""
+"""The next offset with its note, by topic and partition."""
 
 
 def read_positions(cluster: Cluster, group: str, topics: Sequence[str]) -> Offsets:
@@ -44,8 +45,8 @@ def read_positions(cluster: Cluster, group: str, topics: Sequence[str]) -> Offse
 def read_notes(cluster: Cluster, group: str, topics: Sequence[str]) -> Notes:
     """Return a group's committed offsets of topics, with their notes.
 
-    Topics that do not exist are left out. Does not wait for offsets in a transaction that is still
-    open. Raises KafkaException if Kafka does not respond.
+    Topics that do not exist are left out. Does not wait for offsets in open transactions. Raises
+    KafkaException if Kafka does not respond.
     """
     with closing(cluster.consumer(group, isolation_level="read_uncommitted")) as consumer:
         known = consumer.list_topics(timeout=_TIMEOUT).topics
@@ -55,7 +56,7 @@ def read_notes(cluster: Cluster, group: str, topics: Sequence[str]) -> Notes:
 
 
 def read_notes_of(cluster: Cluster, groups: Iterable[str]) -> dict[str, Notes]:
-    """Return the committed offsets of groups, of all topics; all groups are requested at once."""
+    """Return the committed offsets of groups in all topics; requests all groups at once."""
     admin = cluster.admin()  # keep a reference: responses arrive only while the client exists
     named = list(dict.fromkeys(groups))
     if named:
@@ -70,7 +71,7 @@ def read_notes_of(cluster: Cluster, groups: Iterable[str]) -> dict[str, Notes]:
 
 
 def _ask_coordinators(admin: AdminClient, groups: list[str]) -> None:
-    """Ask each group's coordinator about the group; raise its KafkaException."""
+    """Send each group's coordinator a request about the group; raise its KafkaException."""
     for future in admin.describe_consumer_groups(groups, request_timeout=_TIMEOUT).values():
         try:
             future.result()

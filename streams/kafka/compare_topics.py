@@ -26,7 +26,7 @@ _IN_SYNC = "min.insync.replicas"
 _AT_LEAST = (_IN_SYNC, "delete.retention.ms")
 """Settings for which a larger value than required is also safe."""
 _SAFE_ELECTION = {"unclean.leader.election.enable": "false"}
-"""The setting with which Kafka never elects a leader that lacks acknowledged records."""
+"""The setting that prevents Kafka from electing a leader that lacks acknowledged records."""
 _MORE_REPLICAS = (
     "Add replicas with kafka-reassign-partitions.sh (with Strimzi: spec.replicas of the "
     "KafkaTopic), then run 'hopline apply' again. If this is intended, set replication to "
@@ -47,7 +47,7 @@ class Mismatch:
     """A topic that differs from its specification; ``missing`` if it does not exist.
 
     ``corrections``: the settings to alter. ``remedy``: the step that only an operator can take;
-    ``is_fatal`` if ``apply`` changes nothing before that step.
+    ``is_fatal``: ``apply`` changes nothing before this step.
     """
 
     topic: str
@@ -96,7 +96,7 @@ def _describe(admin: AdminClient, topics: Sequence[str]) -> dict[str, Config]:
                     f"{refusal(error, 'DescribeConfigs')}",
                     "`hopline acl TOPOLOGY` lists the rights of each role.",
                 ) from error
-            # With this code, the broker that responds does not know the topic yet.
+            # This code means that the broker that responded does not know the topic yet.
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
     return found
@@ -147,7 +147,7 @@ def durable_config(replicas: Replicas | None) -> dict[str, str]:
 
 def _fits(config: Config, name: str, value: str) -> bool:
     entry = config.get(name)
-    if entry is None:  # not every service with Kafka's protocol has every setting
+    if entry is None:  # some services with Kafka's protocol lack some settings
         return True
     return int(entry.value) >= int(value) if name in _AT_LEAST else bool(entry.value == value)
 
@@ -167,7 +167,7 @@ def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
 def demand_replicas(cluster: Cluster, topic: str, *, timeout: float = _TIMEOUT) -> None:
     """Raise SurroundingsError if a topic has too few replicas; clients call this when they start.
 
-    Clients may lack the right to read topic configurations, which the workers have compared.
+    Clients may lack the right to read topic configurations, so only workers compare them.
     """
     try:
         metadata = cluster.admin().list_topics(timeout=timeout)

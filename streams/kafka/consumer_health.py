@@ -20,7 +20,7 @@ log = logging.getLogger("hopline.kafka")
 
 
 class ConsumerHealth:
-    """Monitor a consumer created with ``stats=health.report``; ``also`` gets the reports too.
+    """Monitor a consumer created with ``stats=health.report``; pass its reports to ``also`` too.
 
     Only a new client can continue after a detected fault. ``topic`` is as in :class:`LostBrokers`.
     """
@@ -73,9 +73,9 @@ class ConsumerHealth:
         """Return a partition that only a new client can read.
 
         If a new client cannot read a stalled partition either, the partition contains unreadable
-        records, and the consumer continues after these records. A partition that a new client can
-        read may only be slow, because one response has no room for all partitions of a broker.
-        Then the client has buffered records, and this partition is checked again later.
+        records, and the consumer continues after them. If a new client can read it, the partition
+        may just be slow, because one response has no room for all partitions of a broker. In that
+        case the client has buffered records, and the partition is checked again later.
         """
         if self._search is None:
             stalled = self._stalled.find(consumer, paused)
@@ -87,7 +87,7 @@ class ConsumerHealth:
             return None
         search, self._search = self._search, None
         if consumer.next_offset(search.place) != self._next:
-            return None  # it reads other records now, for example again after an abort
+            return None  # it now reads other records, for example after an abort
         if search.found == search.start:
             return search.place if self._stalled.is_drained else None
         with suppress(KafkaException):  # if the partition was revoked, its next owner searches

@@ -16,7 +16,7 @@ MOVES = frozenset(
         KafkaError.UNSTABLE_OFFSET_COMMIT,
     }
 )
-"""Errors of a broker whose groups were just created or are being moved."""
+"""Errors of a broker with groups that were just created or are being moved."""
 
 Answer = TypeVar("Answer")
 
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 def while_coordinator_moves(
     call: Callable[[], Answer], patience: float, pause: Callable[[], object]
 ) -> Answer:
-    """Call until the coordinator is available, with pauses, for ``patience`` seconds.
+    """Repeat a call, with pauses, until the coordinator is available, for ``patience`` seconds.
 
     Raises the call's KafkaException on any other error, and after ``patience`` seconds.
     """

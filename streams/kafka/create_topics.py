@@ -30,13 +30,14 @@ _TIMEOUT = 30.0
 _AGAIN = 0.05
 """Seconds before another request to a broker that does not know a topic yet."""
 _ANSWERS = 3.0
-"""Seconds for one broker to respond."""
+"""Timeout in seconds for the response of one broker."""
 
 
 def create(cluster: Cluster, specs: Sequence[TopicSpec]) -> list[str]:
     """Create missing topics and correct existing ones; return the changes made.
 
-    The topics are compared first, so no right to create or alter is needed if all topics match.
+    The topics are compared first, so the rights to create and alter topics are not needed if all
+    topics match.
     """
     return settle(cluster, specs, compare(cluster, specs))
 
@@ -69,7 +70,8 @@ def settle(
 def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[str]:
     """Create missing topics; yield the names of the topics that this process has created.
 
-    A broker that does not know all settings gets topics without the settings of newer versions.
+    If a broker does not know all settings, the topics are created without the settings of newer
+    versions.
     """
     admin, replicas = cluster.admin(), cluster.replication.wanted(broker_count(cluster))
     count = -1 if replicas is None else replicas.count
@@ -136,9 +138,9 @@ def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
 
 
 def _await_known(cluster: Cluster, counts: Mapping[str, int]) -> None:
-    """Wait until every running broker knows the topics, with at least these partition counts.
+    """Wait until every running broker knows the topics with at least these partition counts.
 
-    The next client may send requests to any running broker.
+    This is necessary because the next client may send its requests to any running broker.
     """
     admin, deadline = cluster.admin(), time.monotonic() + _TIMEOUT
     while time.monotonic() < deadline:
@@ -149,12 +151,12 @@ def _await_known(cluster: Cluster, counts: Mapping[str, int]) -> None:
 
 
 def _knows(cluster: Cluster, broker: str, counts: Mapping[str, int]) -> bool:
-    # A new client asks its bootstrap broker first, and only later knows the other brokers.
+    # A new client sends its first request to the bootstrap broker, and learns of others only later.
     admin = replace(cluster, bootstrap=broker).admin()
     try:
         topics = admin.list_topics(timeout=_ANSWERS).topics
     except KafkaException:
-        # for example, the broker has just failed, and the other brokers do not know yet
+        # for example, the broker has just failed, and the other brokers have not noticed yet
         return False
     return all(t in topics and len(topics[t].partitions) >= n for t, n in counts.items())
 

@@ -19,8 +19,8 @@ from streams.wire.specs import TopicSpec, cluster_specs, home_specs, instance_sp
 class Deployment:
     """The changes made or planned: topics and catalog objects; ``version`` is the catalog version.
 
-    ``findings`` are problems of topics and brokers that only an operator can solve; ``warning`` is
-    the reason why the cluster is too small to be safe, or "".
+    ``findings`` are problems with topics and brokers that only an operator can solve; ``warning``
+    is the reason why the cluster is too small to be safe, or "".
     """
 
     topics: tuple[str, ...]
@@ -55,9 +55,9 @@ def preview(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Dep
 
 
 def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Deployment:
-    """Create and correct topics, then publish the difference; running workers switch to it.
+    """Create and correct topics, then publish the changed objects; running workers adopt them.
 
-    Catalog objects are only removed with ``prune``.
+    Objects are removed from the catalog only with ``prune``.
     """
     specs = specs_of(topology, cluster.topics)
     mismatches = compare(cluster, specs)

@@ -1,4 +1,4 @@
-"""Turn exceptions of Kafka's client into an error with cause and remedy."""
+"""Turn exceptions of Kafka's client into errors with a cause and a remedy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PASSING = _SILENT | {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.THROTTLING_QUOTA_EXCEEDED,
 }
-"""Transient errors of a write."""
+"""Transient errors of a write request."""
 
 
 NO_LEADER = frozenset(
@@ -44,7 +44,7 @@ NO_LEADER = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
-"""Errors while a leader moves, or after a topic was created or deleted."""
+"""Errors during a leader election, or right after a topic was created or deleted."""
 
 
 def is_passing(error: KafkaError) -> bool:
@@ -56,7 +56,7 @@ def is_passing(error: KafkaError) -> bool:
 
 
 def is_silence(cause: KafkaError) -> bool:
-    """Return whether the error shows that no broker has responded to the request."""
+    """Return whether the error means that no broker has responded to the request."""
     return cause.code() in _SILENT
 
 
@@ -66,7 +66,7 @@ def is_forbidden(cause: KafkaError) -> bool:
 
 
 def refusal(error: KafkaException, right: str) -> str:
-    """Return the reason why Kafka refused a request, with the missing right, if any."""
+    """Return the reason why Kafka refused a request, including the missing right, if any."""
     cause = error.args[0]
     lacking = f" The permission {right} is required." if is_forbidden(cause) else ""
     return f"{reason_of(cause)}.{lacking}"
@@ -82,8 +82,8 @@ def worded(
 ) -> SurroundingsError:
     """Return the error for a missing right, an unreachable cluster, or any other failure.
 
-    For an unreachable cluster, ``heard`` is the reason, if known, and ``waited`` is the waiting
-    time as text.
+    For an unreachable cluster, ``heard`` is the reason, if it is known, and ``waited`` is the
+    waiting time as text.
     """
     cause = error.args[0] if error.args else error
     if not isinstance(cause, KafkaError):

@@ -14,8 +14,8 @@ FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PROD
 LOST = (KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL, KafkaError._STATE)
 """Errors of a fenced static consumer; ``seek`` raises the last of them.
 
-Kafka's client also considers itself fenced if its group's coordinator was unavailable for longer
-than a session between two polls.
+Kafka's client also considers itself fenced if its group's coordinator was unavailable between two
+polls for longer than the session timeout.
 """
 _DISPLACED = (
     *FENCED,
@@ -23,22 +23,22 @@ _DISPLACED = (
     KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
     KafkaError.UNKNOWN_PRODUCER_ID,
 )
-"""Errors of a producer whose id another client has used to write a record."""
+"""Errors of a producer if another client has written a record with its producer id."""
 WITHOUT_ID: Mapping[str, Any] = {"enable_idempotence": False, "max_in_flight": 1}
-"""Settings of a producer without an id, for topics that many users may write.
+"""Settings of a producer without a producer id, for topics to which many users may write.
 
-Kafka does not check which client uses a producer id. It assigns consecutive numbers, so ids can be
-guessed. If another client writes a record with our id, Kafka rejects our next record. Without an
-id, a retry may write a record twice.
+Kafka does not check which client uses a producer id, and it assigns consecutive numbers, so ids can
+be guessed. If another client writes a record with our id, Kafka rejects our next record. A producer
+without an id may write a record twice when it retries.
 """
 
 
 class FencedError(SurroundingsError):
-    """Another process has taken the name, so no work in progress here will take effect."""
+    """Another process has taken the name, so the work in progress here will not take effect."""
 
 
 def is_fatal(error: KafkaError) -> bool:
-    """Return whether a consumer is permanently fenced, which its poll does not report."""
+    """Return whether a consumer is permanently fenced; its ``poll`` does not report this."""
     return error.fatal() or error.code() in LOST
 
 

@@ -21,13 +21,14 @@ CACHE_BYTES = 48 << 20
 RECORD_BYTES = 1_024
 """The bytes of a record besides its key and value: headers, and Python's objects."""
 _SKIP, _SKIP_BYTES = 600, 2 << 20
-"""Maximum number of records, and of bytes, to skip; more take longer than a new fetch (5 ms).
+"""Maximum number of records and bytes to skip; skipping more takes longer than a new fetch (5 ms).
 
-Clients choose the size of the records between two bodies.
+Both are limited, because clients choose the size of the records between two bodies.
 """
 _BLOCKED, _SUSPECTED, _REMEMBERED = 0.5, 100, 1_000
-"""Seconds without a record until the fetch begins again at the requested offset (decision 46), the
-number of seeks that follow, and the maximum number of blocked offsets that are remembered."""
+"""Three limits: seconds without a record until the fetch begins again at the requested offset
+(decision 46), the number of seeks after that, and the maximum number of blocked offsets to
+remember."""
 _THERE = 5.0
 """Seconds without the record at a requested offset until the fetch begins before this offset."""
 _FORWARD_BYTES = 64 << 20
@@ -35,11 +36,11 @@ _FORWARD_BYTES = 64 << 20
 _AT_ONCE = 500
 """Maximum number of records that one call takes from the client."""
 _LARGE, _SHARE = 128 << 10, 16
-"""A record with more bytes, and with more than 1/16 of the cache, evicts no other record."""
+"""A record that exceeds both this size and 1/16 of the cache does not evict other records."""
 
 
 class GoneError(SurroundingsError):
-    """A record that is still needed was deleted from its log, or can no longer be read."""
+    """A required record was deleted from its log, or can no longer be read."""
 
 
 class Fetcher:
@@ -52,11 +53,12 @@ class Fetcher:
     waiting dialogs are interleaved. Large records use only free space.
 
     A batch that Kafka's client cannot read blocks reading forward (decision 46). The fetcher
-    remembers where, and seeks past the batch the next time. There may be many such batches, so
-    after the first, the fetcher seeks past the next hundred gaps, which takes as long as the wait.
+    remembers its place and seeks past the batch the next time. There may be many such batches. So
+    after the first, the fetcher seeks past the next hundred gaps, which takes as long as waiting
+    once.
 
     If the client returns nothing at the offset of a record, the fetcher reads forward to it
-    (:mod:`streams.kafka.detours`). If that also fails, the record counts as deleted.
+    (:mod:`streams.kafka.detours`). If this also fails, the record counts as deleted.
 
     ``bytes_returned`` counts the bytes of requested records, ``bytes_read`` the bytes of all
     records read from Kafka, requested or skipped. Both counts include headers.
@@ -88,7 +90,7 @@ class Fetcher:
             return
         self._cache[offset] = message, size
         if size > self._large:
-            self._cache.move_to_end(offset, last=False)  # it is evicted before other records
+            self._cache.move_to_end(offset, last=False)  # it will be evicted before other records
         self._size += size + RECORD_BYTES
         while self._size > self._limit:
             _, (_, evicted) = self._cache.popitem(last=False)
@@ -102,9 +104,9 @@ class Fetcher:
     def fetch(self, position: int, *, directly: bool = False) -> Message:
         """Return the record at an offset; raise GoneError if it was deleted or is unreadable.
 
-        Any other SurroundingsError means that Kafka does not respond. A hostile record before the
-        offset may state this offset, and is then returned. With ``directly``, the cache is not
-        used, and the fetch begins at the offset, so no record before it is read (5 ms).
+        Any other SurroundingsError means that Kafka does not respond. If a hostile record before
+        the offset claims to have this offset, that record is returned. With ``directly``, the cache
+        is not used, and the fetch begins at the offset, so records before it are not read (5 ms).
         """
         if directly:
             self._forget(position)
@@ -133,7 +135,7 @@ class Fetcher:
                 return message
             if offset > position and is_there:
                 raise self._deleted(position, offset)
-            # An unreadable batch before the requested record may state a later offset.
+            # An unreadable batch before the requested record may claim a later offset.
             if not is_there and (offset > position or self.bytes_read > skipped):
                 is_there = self._go_to(position, seeks=True)
 
@@ -177,12 +179,12 @@ class Fetcher:
                 if message is not None:
                     self._detours.note(position, begin)
                     return message
-            if not self._detours.is_unreadable(position):  # Kafka is slow, or is not available
+            if not self._detours.is_unreadable(position):  # Kafka is slow or unavailable
                 return self._wait_for(position)
         raise GoneError(f"{self._topic}/{self._partition}@{position} is in an unreadable batch")
 
     def _low(self) -> int:
-        """Return the start of the log, which also shows that Kafka responds."""
+        """Return the start of the log; a result also shows that Kafka responds."""
         try:
             return watermarks(self._open(), self._topic, self._partition, timeout=60)[0]
         except KafkaException as error:
@@ -190,9 +192,9 @@ class Fetcher:
             raise SurroundingsError(f"Topic {self._topic} cannot be read: {error}") from error
 
     def _read_through(self, begin: int, position: int) -> Message | None:
-        """Return a record by reading forward from an offset; ``None`` if that does not lead to it.
+        """Return a record by reading forward from an offset; ``None`` if it is not found.
 
-        A record before it may state a later offset, or may have been deleted in the meantime.
+        An earlier record may claim a later offset, or may have been deleted in the meantime.
         """
         self._assign(begin)
         most = self.bytes_read + _FORWARD_BYTES
@@ -206,7 +208,7 @@ class Fetcher:
             except GoneError:
                 if begin == position:
                     raise
-                return None  # records before it were deleted, but perhaps not this one
+                return None  # earlier records were deleted, but perhaps not this one
             if offset == position:
                 self.bytes_returned += size
                 return message
@@ -231,8 +233,8 @@ class Fetcher:
     def rest(self) -> None:
         """Close the consumer if nothing was read since the last call.
 
-        Its client keeps the records that it has read ahead, and the next fetch may be much later.
-        Decompressed by lz4, they may take 255 times the size of a fetch.
+        The client would keep the records that it has read ahead, although the next fetch may be
+        much later. Decompressed from lz4, these records may take 255 times the size of a fetch.
         """
         if self.bytes_read == self._rested_at:
             self.close()
@@ -268,14 +270,14 @@ class Fetcher:
         return at < len(self._blocked) and self._blocked[at] < position
 
     def _note_blocked(self) -> int:
-        """Remember and return the next offset, from which nothing could be read."""
+        """Remember the next offset as blocked, because nothing could be read from it; return it."""
         assert self._next is not None
         self._blocked = sorted({*self._blocked, self._next})[-_REMEMBERED:]
         self._suspected = _SUSPECTED
         return self._next
 
     def _trust(self, offset: int) -> None:
-        """Forget that an offset was blocked, because Kafka is slow at other offsets too."""
+        """Forget that an offset is blocked, because Kafka is slow at other offsets too."""
         self._blocked = [other for other in self._blocked if other != offset]
         self._suspected = 0
 

@@ -22,9 +22,10 @@ Item = TypeVar("Item")
 Place = tuple[str, int]
 
 _AHEAD = 1_000
-"""The maximum number of buffered records of one partition that wait for other partitions."""
+"""Maximum number of records of one partition to buffer while they wait for other partitions."""
 _AHEAD_BYTES = 16 << 20
-"""If all buffered records exceed this size, only partitions without buffered records are read."""
+"""If the buffered records exceed this total size, only partitions without buffered records are
+read."""
 _SLICE = 0.2
 """Seconds per call of the client library; short, so that interrupts are handled."""
 _PATIENCE = 30.0
@@ -32,7 +33,7 @@ _TAIL = -2000  # librdkafka's OFFSET_TAIL_BASE: this value minus n means n recor
 
 
 def raw_record(message: Message) -> RawRecord:
-    """Return a record as :func:`streams.wire.describe.describe` expects it, with any content."""
+    """Return a record with any content, as :func:`streams.wire.describe.describe` expects it."""
     key: Any = message.key()
     value: Any = message.value()
     unreadable = ""
@@ -69,7 +70,7 @@ class Follower(Generic[Item]):
         *,
         last: int | None = None,
     ) -> None:
-        """Start at the beginning or, with ``last``, so many records before each partition's end."""
+        """Start at the beginning or, with ``last``, that many records before each end."""
         self._make, self._order = make, order
         self._health = ConsumerHealth(cluster)
         self._consumer = cluster.consumer(
@@ -155,7 +156,7 @@ class Follower(Generic[Item]):
             self._consumer.pause([TopicPartition(*place)])
 
     def _ready(self) -> Iterator[Item]:
-        """Yield items in order, as long as the next item of every unfinished partition is known."""
+        """Yield items in order while the next item of every unfinished partition is known."""
         while self._heads and not self._waiting:
             _, _, place = heapq.heappop(self._heads)
             buffer = self._buffers[place]

@@ -11,7 +11,7 @@ from streams.wire import MalformedError
 Headers = list[tuple[str, bytes | None]]
 
 HEADER_BYTES = 128
-"""Bytes of memory that a header needs besides its name and value."""
+"""Bytes of memory that a header takes in addition to its name and value."""
 _HEADERS = 16
 """Maximum number of headers of our own records."""
 _headers = operator.methodcaller("headers")
@@ -23,9 +23,9 @@ _UNREADABLE = "the name of a header is not UTF-8"
 def headers_of(message: Message) -> Headers:
     """Return a record's headers; raise MalformedError if the name of a header is not UTF-8.
 
-    In that case the client library leaves an exception pending and returns a list that may crash
-    the interpreter, so read headers only through this function. Specialized bytecode would not
-    notice the exception, but a call through ``methodcaller`` is always checked and raises
+    Read headers only through this function: if a name is not UTF-8, the client library leaves an
+    exception pending and returns a list that may crash the interpreter. Specialized bytecode would
+    not notice the exception, but a call through ``methodcaller`` is always checked and raises
     SystemError.
     """
     try:
@@ -41,7 +41,7 @@ def headers_of(message: Message) -> Headers:
 def size_of(message: Message) -> int:
     """Return the size in bytes of a record with its headers, which ``len`` leaves out.
 
-    Each header beyond the number that our records have adds :data:`HEADER_BYTES`.
+    Each header above the maximum number of our own records adds :data:`HEADER_BYTES`.
     """
     try:
         headers = headers_of(message)

@@ -1,9 +1,9 @@
-"""Find hung transactions, beyond whose first record `read_committed` consumers cannot read.
+"""Find hung transactions, which stop `read_committed` consumers at their first record.
 
-Our producers commit, or the coordinator aborts, within 15 s (`transaction.timeout.ms`). A
-transaction that stays open longer was lost by the coordinator (for example KAFKA-20734) and stays
+Our producers commit, or the coordinator aborts, within 15 s (`transaction.timeout.ms`). If a
+transaction stays open longer, the coordinator has lost it (for example KAFKA-20734), and it stays
 open forever. Such a transaction is detected when the last stable offset stays below the log end and
-does not move.
+does not advance.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from streams.kafka.committed import Offsets
 from streams.kafka.lag import read_ends, read_highs
 
 PATIENCE = 30.0
-"""Seconds after which an open transaction cannot be ours: the timeout, plus the time that it takes
-to detect its end.
+"""Seconds after which an open transaction cannot be ours: the timeout plus the time to detect that
+the transaction has ended.
 """
 _LOOK = 0.2
 
 
 class Hung(NamedTuple):
-    """A hung transaction: a partition, and the offset of the transaction's first record there."""
+    """A hung transaction: a partition, and the offset of its first record there."""
 
     topic: str
     partition: int
@@ -33,7 +33,7 @@ class Hung(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """Return the instructions for aborting the transaction."""
+        """Return instructions for aborting the transaction."""
         return (
             "If its producer is gone, abort it: kafka-transactions.sh --bootstrap-server HOST:PORT "
             f"abort --topic {self.topic} --partition {self.partition} --start-offset {self.offset}."
@@ -71,7 +71,7 @@ class HungTransactions:
 def find_hung(
     cluster: Cluster, topics: Sequence[str], patience: float = PATIENCE
 ) -> tuple[Hung, ...]:
-    """Return the hung transactions of topics; return immediately if no transaction is open."""
+    """Return the hung transactions in topics; return immediately if no transaction is open."""
     watch = HungTransactions(cluster, patience)
     hung, candidates = watch.look(topics), set(watch.open)
     while candidates and not hung:
@@ -106,7 +106,7 @@ def find_open(cluster: Cluster, ends: Offsets, timeout: float) -> tuple[Hung, ..
 
 
 def still_open(hung: Hung, timeout: float) -> SurroundingsError:
-    """Return the error for a transaction that stays open, with its remedy."""
+    """Return the error about a transaction that stays open, with its remedy."""
     return SurroundingsError(
         f"A transaction has been open in {hung.topic}/{hung.partition} for {timeout:.0f} s, at "
         f"offset {hung.offset}: read_committed consumers cannot read beyond it.",

@@ -23,8 +23,8 @@ Lags = dict[tuple[str, str], int]
 def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
     """Return the number of committed records that each group has not read, by topic.
 
-    The number is a difference of offsets, which includes transaction markers. For a group without
-    an offset, the whole topic counts as unread. Topics that do not exist are left out.
+    The number is a difference of offsets, so it includes transaction markers. If a group has no
+    committed offset, the whole topic counts as unread. Topics that do not exist are left out.
     """
     admin = cluster.admin()
     metadata = admin.list_topics(timeout=_TIMEOUT).topics
@@ -103,7 +103,7 @@ def _offsets(
                 again.append(TopicPartition(place.topic, place.partition))
         if again:
             time.sleep(_PAUSE)
-            # this makes the client refresh the leaders
+            # this call makes the client refresh the leaders
             known = admin.list_topics(timeout=_TIMEOUT).topics
             again = [place for place in again if place.topic in known]
         left = again

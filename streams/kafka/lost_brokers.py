@@ -30,10 +30,10 @@ class Asking(Protocol):
 
 
 class LostBrokers:
-    """Watch clients that have had no response from Kafka for a while; ``clock`` is in seconds.
+    """Check clients that have had no response from Kafka for a while; ``clock`` is in seconds.
 
-    The clients request the metadata of one ``topic``, if given, and otherwise of all topics: a
-    consumer that accepts only small responses must not request the metadata of all topics.
+    The check requests the metadata of one ``topic``, if given, and otherwise of all topics. For a
+    consumer that accepts only small responses, a topic must be given.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class LostBrokers:
     def finds(self, is_well: bool, *clients: Asking) -> bool:
         """Return whether a client has lost all brokers while a new client gets a response.
 
-        The check occasionally takes a few seconds, but not if ``is_well`` is set.
+        The check occasionally takes a few seconds; it is skipped if ``is_well`` is set.
         """
         return self.is_due(is_well) and self.are_lost(*clients)
 
     def is_due(self, is_well: bool) -> bool:
-        """Return whether the clients have had no response for so long that they must be checked."""
+        """Return whether the clients need a check, because they have had no response for long."""
         if is_well:
             self._look_at = None
             return False
@@ -74,10 +74,10 @@ class LostBrokers:
         return look_at is not None
 
     def are_lost(self, *clients: Asking) -> bool:
-        """Check the clients, which takes a few seconds if one of them gets no response.
+        """Check the clients; this takes a few seconds if one of them gets no response.
 
-        The clients are checked again after a new client was tried, because Kafka may have returned
-        in the meantime.
+        The clients are checked again after a new client got a response, because Kafka may have
+        become available in the meantime.
         """
         return (
             not self._are_answered(clients)

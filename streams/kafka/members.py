@@ -16,8 +16,8 @@ _TIMEOUT = 30.0
 class Assigned:
     """The assignment of a group, by topic and partition.
 
-    ``settled``: no rebalance is running. A killed member keeps its partitions until its session
-    times out.
+    ``settled``: no rebalance is in progress. A member that was killed keeps its partitions until
+    its session times out.
     """
 
     places: frozenset[tuple[str, int]]

@@ -1,8 +1,8 @@
 """Notes in the metadata of committed offsets, with an explicit end.
 
-Kafka's client (librdkafka 2.16 with confluent-kafka 2.16.1) returns some of these notes together
-with bytes that follow them in memory: ``r0 5+2`` becomes ``r0 5+25``, or text that is not UTF-8. So
-a note contains an end mark.
+Kafka's client (librdkafka 2.16 with confluent-kafka 2.16.1) returns some of these notes with the
+bytes that follow them in memory: ``r0 5+2`` becomes ``r0 5+25``, or text that is not UTF-8. So each
+note contains an end mark.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Noted(Protocol):
 
     @property
     def metadata(self) -> str | None:
-        """Return the text; raises UnicodeDecodeError if invalid bytes follow the text."""
+        """Return the text; raise UnicodeDecodeError if invalid bytes follow it."""
 
 
 def closed(note: str) -> str:

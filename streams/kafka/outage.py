@@ -1,8 +1,8 @@
 """Log an outage of Kafka: one line when it starts, one every ten seconds, and one when it ends.
 
-librdkafka logs every failed connection attempt of every client, but never a success. So the first
-line about a failed attempt starts a check of the cluster itself, and the check's result is logged
-instead of the other lines.
+librdkafka logs every failed connection attempt of every client, but no successful one. So the first
+line about a failed attempt starts a check of the cluster itself, whose result is logged instead of
+the other lines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EVERY = 10.0
 """Seconds between log lines about a cluster that is still unavailable."""
 _LOOK = 2.0
 _FORGET = 60.0
-"""Seconds without a line about a connection after which the clients are assumed to be closed."""
+"""Seconds without a line about connections after which the clients are assumed to be closed."""
 _LOGIN = re.compile("SASL|SSL|security\\.protocol")
 _AROUND = re.compile(r"^\S+/\w+: | \(after \d+ms in state .*\)$")
 _CONNECTION = ("FAIL ", "ERROR ")
@@ -74,7 +74,7 @@ class Outage:
         try:
             if self._answers(_LOOK):
                 self.refused = self.reason = ""
-                # The line concerns one of several brokers, or is late because its client is seldom
+                # The line is about one of several brokers, or is late because its client is seldom
                 # polled.
                 log.info("Kafka at %s: %s", self._bootstrap, text)
                 pause.wait(EVERY)

@@ -2,8 +2,9 @@
 
 ``send_offsets_to_transaction`` ignores its timeout while the group's coordinator is down, and may
 wait for minutes after another broker has become coordinator (librdkafka 2.16, issues 5456 and
-5511). The client drops a broker that Kafka no longer lists, but still uses it as the cached
-coordinator. So later calls reach no broker either, and only a new client gets a response.
+5511). If Kafka no longer lists a broker, the client drops the broker but still uses it as the
+cached coordinator. So later calls do not reach a broker either, and only a new client gets a
+response.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ def _failure(call: Call) -> BaseException | None:
 
 
 _idle: list[_Caller] = []
-"""Idle threads for calls. Starting a new thread for each call would take seven times as long."""
+"""Idle threads for calls; starting a new thread for each call would take seven times as long."""
 
 
 def _begin(call: Call) -> _Caller:
-    """Start a call in a thread, which returns to :data:`_idle` when the call has ended."""
+    """Start a call in a thread that returns to :data:`_idle` when the call has ended."""
     try:
         caller = _idle.pop()
     except IndexError:
@@ -76,8 +77,8 @@ def in_time(call: Call, seconds: float) -> None:
 class Patience:
     """The time limit of a client's calls: three seconds, doubled after each call that exceeds it.
 
-    On a loaded machine a call may take longer, and a client that is always replaced too early would
-    never make progress.
+    On a loaded machine a call may take longer, and if clients were always replaced too early, there
+    would be no progress.
     """
 
     def __init__(self) -> None:

@@ -57,7 +57,7 @@ def watermarks(
 PATIENCE = 30.0
 """Seconds that a reader waits for a record before it checks whether Kafka is available."""
 _STILL = 4
-"""Maximum number of consecutive waits of a reader while Kafka responds without records."""
+"""Maximum number of consecutive waits of a reader while Kafka responds but returns no records."""
 _CHECK = 1.0
 """Seconds between two checks of a consumer's health."""
 
@@ -68,14 +68,14 @@ def next_of(
     """Return the next message of a consumer: a record, the end of a partition, or an error.
 
     Waits for slow responses; raises SurroundingsError after 30 s without any response, or after two
-    minutes without a record or partition end. ``partition`` is a partition that is not read to its
-    end yet. With ``health``, records that the client cannot read are skipped after about a minute.
+    minutes without a record or partition end. ``partition`` has not been read to its end yet. With
+    ``health``, records that the client cannot read are skipped after about a minute.
     """
     for _ in range(_STILL):
         message = _poll(consumer, health)
         if message is not None:
             return message
-        try:  # not watermarks(), which polls and would lose a record
+        try:  # watermarks() would poll, and lose a record
             consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=PATIENCE)
         except KafkaException as error:
             raise SurroundingsError(
@@ -114,8 +114,8 @@ def read_all(
 
     The end is the last stable offset, so an open transaction does not block the reader. With
     ``to_high``, the end is the high watermark, and the reader waits until open transactions have
-    ended. With ``skips``, for topics in which nothing is lost with a record, records that the
-    client cannot read are skipped after about a minute; otherwise reading then fails.
+    ended. With ``skips``, records that the client cannot read are skipped after about a minute;
+    otherwise reading fails. Use it only for topics whose records may be lost.
     """
     wanted = [partition] if partition is not None else partitions_of(cluster, topic)
     places = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted]
@@ -131,9 +131,9 @@ def read_from(
 ) -> Iterator[Message]:
     """Yield the records of one topic from the given offsets on, like :func:`read_all`.
 
-    The end is determined at the first record and does not move when records are appended: the
-    client reports the end of a partition only after an empty fetch, which may never occur on a busy
-    topic.
+    The end is determined at the first record, and does not move when records are appended. The
+    client would report the end of a partition only after an empty fetch, which may never occur on a
+    busy topic.
     """
     topic, wanted = places[0].topic, [place.partition for place in places]
     health = ConsumerHealth(cluster) if skips else None
@@ -144,7 +144,7 @@ def read_from(
         stats=None if health is None else health.report,
     )
     try:
-        # a new topic may get its leader in this time
+        # during this call, a new topic may get its leader
         ends = {p: watermarks(consumer, topic, p)[1] for p in wanted}
         if to_high:
             ends = _ends(cluster, topic, wanted)

@@ -1,11 +1,11 @@
 """Assign topics that were created while a static member was down.
 
 Kafka recognizes a static member and returns its last assignment without a rebalance (KIP-345). A
-topic created since then is unassigned. The group's leader watches topics for the other members, but
-does not notice such a topic if the leader is the restarted member. So each member checks after
-joining, and requests a rebalance if a partition is unassigned. The leader assigns by its own
-metadata. If its metadata is stale, the partition stays unassigned, so the member checks a few more
-times.
+topic created since then stays unassigned. The group's leader watches topics for the other members,
+but if the leader is the restarted member, it does not notice such a topic. So each member checks
+after joining, and requests a rebalance if a partition is unassigned. The leader assigns partitions
+according to its own metadata. If this metadata is stale, the partition stays unassigned, so the
+member checks a few more times.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _TIMEOUT = 10.0
 _UNSETTLED = 0.5
 """Seconds until a rebalancing group is checked again."""
 _AGAIN = 5.0
-"""Seconds until the group is checked again if Kafka did not respond, or a partition was unassigned.
+"""Seconds until the group is checked again if Kafka did not respond or a partition was unassigned.
 """
 _MOST = 5
-"""Maximum number of requested rebalances; a partition may stay unassigned for other reasons."""
+"""Maximum number of rebalances to request; a partition may stay unassigned for other reasons."""
 
 
 class Returning:
     """The check that a member makes after joining a group; without a ``name``, it does nothing.
 
-    ``is_due``: a check may still be needed. ``after``: delay in seconds after the first request,
-    for groups whose members transfer partitions in two steps, between which partitions are
-    unassigned. ``clock`` is monotonic, in seconds.
+    ``is_due``: a check may still be needed. ``after``: delay in seconds after the first request. It
+    is for groups whose members transfer partitions in two steps, because partitions are unassigned
+    between these steps. ``clock`` is monotonic, in seconds.
     """
 
     def __init__(

@@ -1,10 +1,10 @@
 """Read the recent records of a one-partition topic with a few fetches, and detect its end.
 
-While the application has not taken a consumer's records, the client checks each partition every
-``fetch.queue.backoff.ms``, and fetches only the other partitions in the meantime. A consumer that
-processes records as they arrive should use :data:`GATHERED`, which checks less often, or
-:data:`PROMPT` if a caller waits for each record. A consumer that pauses between two reads should
-use :func:`pausing`, which also fetches less often.
+As long as the application has not taken a partition's records, the client does not fetch that
+partition, and checks it every ``fetch.queue.backoff.ms``. A consumer that processes records as they
+arrive should use :data:`GATHERED`, which checks less often, or :data:`PROMPT` if a caller waits for
+each record. A consumer that pauses between reads should use :func:`pausing`, which also fetches
+less often.
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ GATHERED: dict[str, Any] = {"fetch_queue_backoff_ms": 10}
 PROMPT: dict[str, Any] = {"fetch_queue_backoff_ms": 2, "queued_min_messages": 16}
 """Configuration of a consumer of messages.
 
-With 10 ms, a forwarder reads 114,000 messages per second instead of 166,000, and at 1,000 messages
-per second a message takes 7.5 ms for one hop instead of 3.4 ms.
+With a backoff of 10 ms, a forwarder reads 114,000 messages per second instead of 166,000. At a rate
+of 1,000 messages per second, one hop takes 7.5 ms instead of 3.4 ms.
 
 All partitions of a consumer share a queue in the client. If the queue is full
-(``queued.min.messages``) when the client checks a partition, the next fetch omits this partition,
-whose new records then wait until another partition has a record, or for ``fetch.wait.max.ms``. So
-the queue may have up to 15 records and ends of partitions before it is full: few enough for the
-client's memory, whatever they inflate to (decisions 27, 34).
+(``queued.min.messages``) when the client checks a partition, the next fetch omits this partition.
+New records of the partition then wait until another partition has a record, or for
+``fetch.wait.max.ms``. So the queue counts as full only above 15 entries (records and partition
+ends), which is few enough for the client's memory, however large they become when decompressed
+(decisions 27, 34).
 """
 _LONGEST_CHECK = 1.0
 """Maximum of ``fetch.queue.backoff.ms`` in librdkafka, in seconds."""
 _NEWEST_WITHIN = 5.0
-"""Maximum seconds to wait for the newest record."""
+"""Maximum number of seconds to wait for the newest record."""
 _MOST_RECENT = 10_000
-"""Maximum number of recent records if the newest record cannot be read."""
+"""Number of last records that count as recent if the newest record cannot be read."""
 
 
 def pausing(check: float) -> dict[str, Any]:
     """Return the configuration of a consumer that pauses between two reads.
 
-    ``check``: seconds between two checks, and so the maximum time until the client fetches again
+    ``check``: seconds between two checks, and thus the maximum time until the client fetches again
     after a read.
     """
     milliseconds = round(1000 * min(check, _LONGEST_CHECK))
@@ -57,9 +58,9 @@ def start_before_newest(
     """Return the offset at which a topic's recent records begin, and the current end.
 
     Recent records begin ``seconds`` before the newest record, by the broker's clock
-    (LogAppendTime); no other clock is used. Compaction never removes the newest record. Any writer
-    may have written a newest record that the client cannot read (decision 46); then the recent
-    records are the last 10,000.
+    (LogAppendTime); no other clock is used. Compaction never removes the newest record. If the
+    client cannot read the newest record, which any writer may have written (decision 46), the last
+    10,000 records count as recent.
     """
     where = TopicPartition(topic, 0)
     low, high = watermarks(consumer, topic, 0)
@@ -87,8 +88,8 @@ def start_before_newest(
 def is_at_end(consumer: Consumer, topic: str, position: int) -> bool:
     """Return whether an offset is the topic's end as of the last fetch, without a request.
 
-    At hundreds of records per second, no fetch is empty, so the client never reports the end of the
-    partition.
+    At a rate of hundreds of records per second, fetches are never empty, so the client never
+    reports the end of the partition.
     """
     _, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), cached=True)
     return 0 <= high <= position

@@ -1,7 +1,8 @@
 """Find the next readable offset after records for which the client returns nothing.
 
-If a record states a wrong length, Kafka's client (librdkafka) assumes that its batch is cut off at
-the end of the response. It fetches the batch again and again, and reports nothing (decision 46).
+If a record contains a wrong length, Kafka's client (librdkafka) assumes that the record's batch is
+cut off at the end of the response. It fetches the batch again and again without reporting an error
+(decision 46).
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from streams.kafka.unreadable import PROBE, is_response
 log = logging.getLogger("hopline.kafka")
 
 _TRIES = 2
-"""Number of responses without a record that show that an offset is unreadable."""
+"""Number of responses without a record after which an offset counts as unreadable."""
 _REPORT_EVERY_MS = 100
 _SEARCH, _SILENT = 60.0, 10.0
-"""Maximum seconds for a search, and for the check whether one offset is unreadable."""
+"""Maximum duration in seconds of a search, and of the check whether one offset is unreadable."""
 
 
 class SilentSearch:

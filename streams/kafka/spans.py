@@ -20,7 +20,7 @@ _SLICE = 0.2
 """Seconds per call of the client library; short, so that interrupts are handled."""
 _LOOK = 2.0
 """Timeout in seconds for listing topics, which is retried later."""
-# The methods themselves, because ``map`` with them is several times as fast.
+# Unbound methods, because ``map`` is several times as fast with them.
 _error: Callable[[Message], Any] = Message.error
 _topic: Callable[[Message], Any] = Message.topic
 _partition: Callable[[Message], Any] = Message.partition
@@ -43,10 +43,10 @@ class Overtaken:
 class Spans:
     """Read partitions in parallel, committed records only, in arrival order.
 
-    ``positions`` are the next offsets, initially the start; ``ends`` are exclusive, and without
-    them reading never ends. ``patience``: seconds without a record after which the reader checks
-    whether Kafka responds. ``name``: consumer group of the reader, which never joins it; with
-    access control it must be a group that the reader may describe.
+    ``positions`` are the next offsets, initially the start offsets. ``ends`` are exclusive; without
+    them, reading never ends. ``patience``: seconds without a record after which the reader checks
+    whether Kafka responds. ``name``: consumer group of the reader, which does not join it. With
+    access control, the reader must have the right to describe this group.
     """
 
     cluster: Cluster
@@ -77,7 +77,7 @@ class Spans:
 
     @property
     def left(self) -> int:
-        """Return the number of offsets that remain to be read; 0 if there are no end offsets."""
+        """Return the number of offsets still to be read; 0 if there are no end offsets."""
         ends = self.ends
         return 0 if ends is None else sum(ends[p] - self.positions[p] for p in self._open)
 
@@ -145,7 +145,7 @@ class Spans:
         return True
 
     def _go_on(self, place: Place) -> None:
-        """Continue at the log's new start, after it was trimmed."""
+        """Continue at the new start of a trimmed log."""
         low, _ = watermarks(self._consumer, *place)
         at = self.positions[place]
         if low <= at:

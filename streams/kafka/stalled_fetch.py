@@ -1,8 +1,8 @@
 """Detect a partition that a consumer no longer fetches, although it has records to read.
 
 After leaders have changed several times within seconds, librdkafka may wait forever for a response
-about a partition's leader epoch (issue 4492), without an error. Otherwise the client works, and
-continues with its other partitions. Only a new client can read the stalled partition.
+about a partition's leader epoch (issue 4492), without an error. The client continues to work for
+its other partitions. Only a new client can read the stalled partition.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ Place = tuple[str, int]
 """Topic and partition."""
 
 _QUIET = 30.0
-"""Seconds without a fetch after which the log end is requested, to find records not fetched."""
+"""Seconds without a fetch after which the log end is requested, to find out whether records were
+not fetched."""
 _EVERY = 10.0
 """Seconds between such checks."""
 _TIMEOUT = 1.0
@@ -36,10 +37,11 @@ class StalledFetch:
     """Find stalled partitions in a consumer's statistics; ``clock`` is in seconds.
 
     A partition is stalled if its fetch position is below the last stable offset in two successive
-    checks and has not changed, although the application takes records: the client has reported that
-    it buffers none, or it has fetched others meanwhile. (A client with buffered records does not
-    fetch because its application is slow. The buffer is shared by all partitions, so it is seldom
-    empty if one of them has much traffic.) The reports are also passed to ``also``.
+    checks and has not changed, although the application takes records. The application takes
+    records if the client has reported an empty buffer, or has fetched other records in the
+    meantime. (A client whose buffer has records may not be fetching because its application is
+    slow. All partitions share the buffer, so it is seldom empty if one of them has much traffic.)
+    The reports are also passed to ``also``.
     """
 
     def __init__(
@@ -81,8 +83,8 @@ class StalledFetch:
     def find(self, consumer: Fetching, paused: Collection[Place] = ()) -> Place | None:
         """Return a stalled partition, if any; ``paused`` partitions are not checked.
 
-        Asks Kafka only about partitions from which nothing was fetched for 30 s, and takes at most
-        a second if their leader does not respond.
+        Sends requests only about partitions from which nothing was fetched for 30 s. The call takes
+        at most a second if their leader does not respond.
         """
         now = self._clock()
         if now < self._look_at or not self._reported:

@@ -1,8 +1,8 @@
 """Read the statistics that Kafka's client reports about itself, as in librdkafka's STATISTICS.md.
 
-The client writes the names that brokers advertise, including those of other companies, without
-escaping them, so a report may not be valid JSON. The client calls back within a poll, so an
-exception in the callback would be raised by the poll and end a worker.
+The client does not escape the names that brokers advertise, including brokers of other companies,
+so a report may be invalid JSON. The client calls the callback during a poll, so the poll would
+raise any exception of the callback, and the worker would end.
 """
 
 from __future__ import annotations

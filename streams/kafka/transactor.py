@@ -1,9 +1,9 @@
 """Commit records, and offsets if there are any, in one transaction.
 
-This module is for applications, relays and replays. They write statements, so the records are not
-compressed. An endpoint worker has its own transactions. A transaction is opened, filled and
-committed in one call. Because an open transaction blocks read_committed consumers, a transaction
-must not contain slow work.
+This module is for applications, relays and replays. Because they write statements, their records
+are not compressed. Endpoint workers have their own code for transactions. A transaction is opened,
+filled and committed in one call. Because an open transaction blocks read_committed consumers, a
+transaction must not contain slow work.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Transactor:
                 self._try(said, offsets, member, until)
                 return
             except StuckError as error:
-                self._begin_anew()  # this aborts the open transaction, of which nothing took effect
+                self._begin_anew()  # this aborts the open transaction, so nothing took effect
                 if time.monotonic() > until:
                     raise AbortedError(
                         f"Kafka accepted no record of a transaction: {error}.",
@@ -164,14 +164,15 @@ class Transactor:
     def _abort(self) -> None:
         """Abort, and replace the client.
 
-        The client counts the sequence numbers of rejected records as used, but the broker does not.
+        The client is replaced because it counts the sequence numbers of rejected records as used,
+        but the broker does not.
         """
         with suppress(KafkaException):  # a new producer also aborts the transaction
             self._certainly(lambda: self._producer.abort_transaction(_STEP))
         self._begin_anew()
 
     def _certainly(self, call: Callable[[], object]) -> None:
-        """Repeat a call until the outcome is known; a retriable error leaves it unknown."""
+        """Repeat a call until its outcome is known; after a retriable error it is unknown."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:

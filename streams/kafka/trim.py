@@ -1,4 +1,4 @@
-"""Delete the beginnings of logs, which the caller no longer needs (DeleteRecords)."""
+"""Delete the beginnings of logs that the caller no longer needs (DeleteRecords)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: i
 
 
 def trim(cluster: Cluster, begins: Mapping[tuple[str, int], int]) -> Offsets:
-    """Delete records before these offsets; return the logs that became shorter.
+    """Delete the records before these offsets; return the logs that became shorter.
 
     Raises KafkaException if the cluster does not respond or a log could not be shortened.
     """
@@ -43,7 +43,7 @@ def _delete(admin: AdminClient, asked: list[TopicPartition]) -> Offsets:
     for place, future in admin.delete_records(asked, request_timeout=_TIMEOUT).items():
         try:
             done[place.topic, place.partition] = future.result().low_watermark
-        except KafkaException as error:  # the other logs are still shortened
+        except KafkaException as error:  # the other logs are shortened nevertheless
             failed = error
     if failed is not None:
         raise failed

@@ -1,14 +1,14 @@
 """Find the end of a batch that Kafka's client does not read correctly (decision 46).
 
-A broker stores a batch in the topic's codec without change, and checks less than the client that
+A broker stores a batch that has the topic's codec unchanged, and checks less than the client that
 reads the batch. If the client cannot decompress a batch, it reports an error with the batch's first
-offset, and fetches the batch again and again. If a record states an offset that is too high, the
+offset, and fetches the batch again and again. If a record contains an offset that is too high, the
 client returns this record as the first record of every fetch from its batch.
 
-So in both cases, all offsets up to the end of the batch give the same response. Each search has a
-time limit: if time is up, or if Kafka no longer responds, it returns the first offset that it has
-not checked, where the next search continues. If there is no progress because Kafka does not
-respond, UnknownError is raised, because then nothing may be skipped.
+So in both cases, a fetch from any offset up to the end of the batch gets the same response. Each
+search has a time limit. When the time is up, or if Kafka no longer responds, the search returns the
+first unchecked offset, where the next search continues. UnknownError is raised if there is no
+progress because Kafka does not respond: then nothing may be skipped.
 """
 
 from __future__ import annotations
@@ -32,20 +32,21 @@ PROBE: dict[str, Any] = {
     "fetch.wait.max.ms": 10,
     "fetch.message.max.bytes": 1,  # Kafka returns one batch
 }
-"""The configuration of a consumer that looks at single offsets."""
+"""The configuration of a consumer that checks single offsets."""
 _PASSED = 64 << 10
-"""Bytes that a read_committed probe fetches at once, because it may have to pass many batches."""
+"""Bytes that a read_committed probe fetches at once, because it may have to skip many batches."""
 _ENDS = frozenset({KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET})
 _ANSWERS = UNREADABLE | _ENDS
-"""Errors that are responses about an offset; others are about the connection or the cluster."""
+"""Errors that are responses about an offset; other errors are about the connection or cluster."""
 _ANSWER, _PATIENCE = 2.0, 10.0
-"""Seconds until a probe returns a response, and if it may have to pass many aborted records."""
+"""Seconds to wait for a probe's response: normally, and if it may have to skip many aborted
+records."""
 _POLL = 0.1
 """Seconds after which a probe without a response calls the client again."""
 
 
 class UnknownError(Exception):
-    """Kafka has not responded, so it is unknown what is ``at`` an offset."""
+    """Kafka has not responded, so the record ``at`` an offset is unknown."""
 
     def __init__(self, at: int) -> None:
         super().__init__(f"no response about offset {at}")
@@ -53,10 +54,10 @@ class UnknownError(Exception):
 
 
 class Probe:
-    """A consumer that looks at single offsets, created when it is needed.
+    """A consumer that checks single offsets; it is created when it is first needed.
 
-    At an offset without a response, the client doubles its fetches, up to 50 MB. So a consumer that
-    gets no more responses is replaced.
+    If there is no response for an offset, the client doubles the size of its fetches, up to 50 MB.
+    So a consumer that gets no more responses is replaced.
     """
 
     def __init__(self, create: Callable[[str], Consumer], isolation: str) -> None:
@@ -110,10 +111,10 @@ def probing(isolation: str) -> dict[str, Any]:
 def end_of_batch(probe: Probe, place: Place, start: int, message: Message, budget: float) -> int:
     """Return the offset after the batch of a message, which is the first response at ``start``.
 
-    The message is a record or an error. If the first response is another one, the result is
-    ``start``. About ``2 log2(n)`` fetches find the end of a batch of n records. Different batches
-    give different errors. But records of different batches may be equal, and then the records
-    between them are skipped; where this must not happen, :func:`end_of_gap` finds the end.
+    The message is a record or an error. If the first response at ``start`` is a different one, the
+    result is ``start``. About ``2 log2(n)`` fetches find the end of a batch of n records. Different
+    batches cause different errors. But records of different batches may be equal, and then the
+    records between them are skipped. Where this must not happen, use :func:`end_of_gap`.
     """
     until = time.monotonic() + budget
     if not _same(probe.first_at(place, start, _PATIENCE), message):
@@ -134,18 +135,19 @@ def end_of_gap(
 ) -> tuple[int, bool]:
     """Return where to continue at a record after a gap, and whether the check has ended.
 
-    If the record's offset is right, this is the offset after it. Otherwise it is the offset after
-    the record's batch. If the check has not ended, it must continue at the returned offset.
+    If the record's offset is correct, the result is the offset after the record, otherwise the
+    offset after the record's batch. If the check has not ended, it must continue at the returned
+    offset.
 
-    A consumer has read the record from ``expected``, so before the record's batch are only
-    transaction markers and aborted records. If the record states a wrong offset, then records of
-    other writers may be behind its batch, and also copies of the record. So once a fetch
-    has returned the record, the check ends at the first later offset from which a fetch does not
-    return it.
+    A consumer has read the record from ``expected`` on, so only transaction markers and aborted
+    records precede the record's batch. If the record contains a wrong offset, its batch may be
+    followed by records of other writers, and also by copies of the record. So once a fetch has
+    returned the record, the check ends at the first later offset from which a fetch does not return
+    it.
 
-    The probe that also gets aborted records finds each of them at its offset, without passing the
-    others. But it gets no response from an aborted batch that it cannot parse. The other probe does
-    not parse aborted batches.
+    The probe that also gets aborted records finds each of them at its offset without reading the
+    others. But it gets no response about an aborted batch that it cannot parse. The other probe
+    does not parse aborted batches.
     """
     start = expected + 1 if message.offset() == expected + 1 else expected  # usually, a marker
     for probe in (probes.uncommitted, probes.committed):
@@ -160,12 +162,12 @@ def end_of_gap(
 def _check(
     probe: Probe, place: Place, at: int, message: Message, budget: float, *, must: bool
 ) -> tuple[int, bool]:
-    """Check the offsets up to the one of a record; ``must``: already the first must give it."""
+    """Check offsets up to that of a record; ``must``: the first fetch must return the record."""
     last, until = message.offset() or 0, time.monotonic() + budget
     patience = _PATIENCE if must else _ANSWER
     while at <= last:
         found = probe.first_at(place, at, patience)
-        if _error(found) in _ENDS:  # a new leader may not know yet how long the log is
+        if _error(found) in _ENDS:  # a new leader may not know the end of the log yet
             raise UnknownError(at)
         is_same = _same(found, message)
         if not is_same and (must or at == last):
