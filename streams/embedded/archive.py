@@ -39,7 +39,7 @@ def install(scratch: Path, archive: Path) -> None:
     """Move a complete archive to its place; remove archives for other Java versions and jars."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     for old in archive.parent.glob("kafka-*.jsa"):
-        with contextlib.suppress(OSError):  # Windows keeps a file that a broker has mapped
+        with contextlib.suppress(OSError):  # Windows cannot delete a mapped file
             old.unlink()
     # Every user of the cache may read the archive, which contains only Kafka's classes.
     scratch.chmod(0o644)

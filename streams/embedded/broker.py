@@ -116,7 +116,7 @@ class Broker:
                 return self._launch(java, jars, options, cluster, timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> bool:
-        """Stop the broker and wait for its end; return whether it ran. Remove stale files."""
+        """Stop the broker, wait for its end, remove stale files; return whether it ran."""
         running = self.data.recorded()
         ours = running is not None and self.data.is_ours(running.pid)
         if running is not None and ours:
@@ -126,7 +126,7 @@ class Broker:
         return ours
 
     def kill(self) -> None:
-        """Kill the process, like a power failure; the data folder can be started again."""
+        """Kill the process, as a power failure would; the data folder remains usable."""
         running = self.data.recorded()
         if running is not None and self.data.is_ours(running.pid):
             end(running.pid, lambda: self._gone(running.pid), 0.0)

@@ -27,7 +27,7 @@ _WATCHDOGS: dict[int, Watchdog] = {}
 
 
 def environment() -> dict[str, str]:
-    """Return the environment for Java: with locale C, Java could not open a file named Übung."""
+    """Return the environment for Java; with locale C, Java could not open a file named Übung."""
     return {**os.environ, "LC_ALL": "C.UTF-8"}
 
 

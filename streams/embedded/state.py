@@ -101,7 +101,7 @@ class DataDir:
         self.state_file.unlink(missing_ok=True)
 
     def condition(self) -> Condition:
-        """Determine the broker's condition: state file, process, then the broker itself."""
+        """Check the state file, the process and the broker itself; return the condition."""
         running = self.recorded()
         if running is None:
             return Condition.STALE if self.state_file.exists() else Condition.STOPPED
@@ -124,7 +124,7 @@ class DataDir:
             yield
 
     def is_ours(self, pid: int) -> bool:
-        """Return whether a process is this folder's broker, and not one that has reused its id."""
+        """Return whether a process is this folder's broker, not one with a reused id."""
         return str(self.properties) in command_line(pid)
 
 

@@ -32,7 +32,7 @@ from streams.topology import (
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service: its queue, and the contracts that it accepts as a target.
+    """A service, its queue, and the contracts that it accepts as a target.
 
     ``queue_on``: whether the queue accepts messages; ``partitions``: the number of partitions of
     the queue's topic.
@@ -46,7 +46,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class MessageType:
-    """The validation of a message type; ``schema`` is the text of VALID_XML's collection."""
+    """The validation of a message type; ``schema`` is the text of its collection for VALID_XML."""
 
     validation: Validation = Validation.NONE
     schema: str | None = None
@@ -59,7 +59,7 @@ class Contract:
     types: Mapping[str, str]
 
     def allows(self, message_type: str, *, initiator: bool) -> bool:
-        """Return whether a side may send a message type; unknown types may not be sent."""
+        """Return whether a side may send a message type; false for unknown types."""
         return self.types.get(message_type) in ("any", "initiator" if initiator else "target")
 
 
@@ -69,7 +69,7 @@ Key = tuple[str, str, str]
 """(instance, database, name)"""
 
 _Names = tuple[str | None, str | None, str | None]
-"""Contract, local and remote service of a priority; ``None`` matches any."""
+"""The contract, local service and remote service of a priority; ``None`` matches any."""
 _MATCHES: tuple[tuple[bool, bool, bool], ...] = (
     (True, True, True),
     (True, True, False),
@@ -80,7 +80,7 @@ _MATCHES: tuple[tuple[bool, bool, bool], ...] = (
     (False, False, True),
     (False, False, False),
 )
-"""Whether a priority names the contract, local and remote service; best match first."""
+"""Whether a priority names the contract, the local and the remote service; best match first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class CatalogView:
     the consumer groups whose positions limit the trimming of a queue. ``hides`` contains, for each
     instance, the next hops from which it hides the path so far. ``ingress`` contains, for each
     gateway, the other clusters that write to it, with their allowed senders. ``cluster`` is the
-    name by which those clusters know this cluster.
+    name of this cluster in those clusters.
     """
 
     version: int
@@ -131,7 +131,7 @@ class CatalogView:
     cluster: str
 
     def instance_at(self, address: Address) -> str | None:
-        """Return the instance at an address, or ``None`` if there is none."""
+        """Return the instance at an address, or ``None`` if no instance has the address."""
         return self.addresses.get((address.host.casefold(), address.port))
 
     def priority(
@@ -150,13 +150,13 @@ class CatalogView:
 
 
 def _stated(asked: tuple[str, str, str], match: tuple[bool, bool, bool]) -> _Names:
-    """Return what a priority must state to match ``asked`` in exactly the names of ``match``."""
+    """Return the names of a priority that matches ``asked`` in exactly the names of ``match``."""
     contract, local, remote = match
     return asked[0] if contract else None, asked[1] if local else None, asked[2] if remote else None
 
 
 def _levels(rules: Iterable[Priority]) -> dict[_Names, int]:
-    """Map contract, local and remote service to a level; the first of identical rules counts."""
+    """Map contract, local and remote service to a level; of identical rules, the first counts."""
     found: dict[_Names, int] = {}
     for rule in rules:
         found.setdefault((rule.contract, rule.local_service, rule.remote_service), rule.level)

@@ -1,13 +1,13 @@
 """A service queue for applications: RECEIVE, groups and their locks (4.10 to 4.12).
 
-A :class:`ReadyQueue` contains the messages of a queue that have not been received in a committed
-transaction. Each transaction of an application is a *holder*; its received messages and locks are
-exclusive until it commits or rolls back.
+A :class:`ReadyQueue` contains the messages of a queue that no committed transaction has received.
+Each transaction of an application is a *holder*; its received messages and its locks are exclusive
+until it commits or rolls back.
 
-The topic is in the order of arrival. The order of reception is different: it depends on the
-priority of groups and conversations, and a DialogTimer or an Error precedes the other messages of
-its conversation. So received messages are not a prefix of the topic; :class:`Progress` describes
-them in a few bytes that fit into the metadata of a committed offset.
+The topic contains messages in the order of arrival. They are received in a different order, which
+depends on the priorities of groups and conversations; a DialogTimer or an Error precedes the other
+messages of its conversation. So the received messages are not a prefix of the topic.
+:class:`Progress` describes them in a few bytes that fit into the metadata of a committed offset.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ReadyRow:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Return the message's place in its conversation: timer, Error, then by arrival (4.8)."""
+        """Return the rank in the conversation: timer, Error, then others by arrival (4.8)."""
         return {DIALOG_TIMER: 0, ERROR: 1}.get(self.type, 2), self.order
 
 
@@ -68,9 +68,9 @@ class Progress:
     def encode(self) -> str:
         """Return the text stored with the offset ``next``: ``r2 5+2 9``.
 
-        The example means two rollbacks, and two runs: one begins 5 after ``next`` and is 2 longer
-        than a single message; the other begins 9 after the end of the first. The numbers are small
-        because Kafka limits the text to 4096 characters.
+        The example means two rollbacks and two runs: one begins 5 after ``next`` and is 2 longer
+        than a single message; the other begins 9 after the end of the first. The numbers are
+        relative, and thus small, because Kafka limits the text to 4096 characters.
         """
         said, at = [f"r{self.rollbacks}"], self.next
         for first, last in self.beyond:
@@ -80,7 +80,7 @@ class Progress:
 
     @classmethod
     def decode(cls, offset: int, text: str | None) -> Progress:
-        """Decode the text of :meth:`encode`; any other text means that there are no runs."""
+        """Decode the text of :meth:`encode`; any other text is decoded as no runs."""
         try:
             head, *runs = (text or "r0").split()
             rollbacks, beyond, at = int(head.removeprefix("r")), [], offset
@@ -110,7 +110,7 @@ class ReadyQueue:
     _seen: int = 0
 
     def put(self, row: ReadyRow) -> None:
-        """Add a message of the topic, in order; a message that was already received is skipped."""
+        """Add a message of the topic, in order; skip a message that was already received."""
         self._seen = max(self._seen, row.order + 1)
         if not self.progress.has(row.order):
             self._add(row)
@@ -153,7 +153,7 @@ class ReadyQueue:
         return tuple(found)
 
     def get_conversation_group(self, holder: Holder) -> uuid.UUID | None:
-        """GET CONVERSATION GROUP: lock and return the next group, another group at each call."""
+        """GET CONVERSATION GROUP: lock and return the next group, a different one at each call."""
         group = self._next_group(holder, new=True)
         if group is not None:
             self._locks[group] = holder
@@ -162,7 +162,7 @@ class ReadyQueue:
     # --- transactions ----------------------------------------------------------------------------
 
     def commit(self, holder: Holder) -> Progress:
-        """Commit a transaction: its messages are received for good.
+        """Commit a transaction: its messages are permanently received.
 
         Return the progress to store.
         """
@@ -172,7 +172,7 @@ class ReadyQueue:
         return self.progress
 
     def rollback(self, holder: Holder, *, counts: bool = True) -> Progress:
-        """Roll back a transaction: return its messages to their places.
+        """Roll back a transaction: put its messages back to their places in the queue.
 
         A rollback is counted if ``counts`` is set. The fifth consecutive rollback of a receiving
         transaction disables the queue (event 143).
@@ -214,7 +214,7 @@ class ReadyQueue:
     def urgency(self, holder: Holder, *, new: bool = False) -> tuple[int, int] | None:
         """Return the urgency of the next RECEIVE (lower is more urgent); ``None`` without messages.
 
-        With ``new``, this is the urgency of an unlocked group.
+        With ``new``, return the urgency of an unlocked group.
         """
         group = self._next_group(holder, new=new) if self.on else None
         return None if group is None else self._urgency(group)
@@ -225,7 +225,7 @@ class ReadyQueue:
     # --- order -----------------------------------------------------------------------------------
 
     def _next_group(self, holder: Holder, *, new: bool = False) -> uuid.UUID | None:
-        """Return the group with the highest priority; of several, that with the oldest message."""
+        """Return the group with the highest priority, then with the oldest message."""
         free = [
             group
             for group in self._ready
@@ -267,10 +267,10 @@ class ReadyQueue:
             del self._ready[row.group]
 
     def _finish(self, orders: list[int], rollbacks: int | None = None) -> None:
-        """Mark messages as received for good.
+        """Mark messages as permanently received.
 
-        Runs are merged if no message waits between them, because offsets without a message are
-        transaction markers. So there are never more runs than waiting messages.
+        Runs are merged if no message waits between them, because offsets without a message belong
+        to transaction markers. So there are never more runs than waiting messages.
         """
         old, waiting = self.progress, sorted(self._waiting())
         end = max(old.next, waiting[0] if waiting else self._seen)

@@ -1,9 +1,9 @@
 """The system views over dialogs and routes: rows with SQL Server's column names (reference 7.4).
 
 A row has every documented column; columns without a counterpart in Hopline (keys, principals,
-internal numbers) are ``None``. Additional columns at the start of a row state where the row
-is stored, and ``service_name`` and ``contract_name`` accompany ids that cannot be joined with any
-view. Times are epoch milliseconds.
+internal numbers) are ``None``. Additional columns at the start of a row show where the row is
+stored. ``service_name`` and ``contract_name`` are added to ids that cannot be joined with any view.
+Times are in epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def transmission_queue(
             "is_conversation_error": fails,
             "is_end_of_dialog": ends and not fails,
             "message_body": None if said is None else said.body,
-            # Only the first message is retried while none is acknowledged; SQL Server shows its
-            # status for all messages.
+            # While no message is acknowledged, only the first message is retried. SQL Server shows
+            # its status for all messages.
             "transmission_status": f"{dialog.status}: {text_of(dialog.status)}"
             if dialog.status
             else "",
@@ -116,7 +116,7 @@ def parked_messages(
     """Yield a dialog's other rows of ``sys.transmission_queue``: messages for a queue that is off.
 
     These messages have arrived and are acknowledged (U-31). ``frame`` returns the record at a
-    position of ``in``. Messages created by the broker have no row.
+    position of ``in``. Messages that the broker has created have no row.
     """
     fragments: list[Message] = []
     for sequence, position in dialog.parked:
@@ -147,7 +147,7 @@ def parked_messages(
 
 
 def routes(instance: str, database: Database) -> Iterator[Row]:
-    """Yield the rows of a database's ``sys.routes``, including expired routes as in SQL Server."""
+    """Yield the rows of a database's ``sys.routes``; like SQL Server, include expired routes."""
     for number, route in enumerate(database.routes, 1):
         yield {
             "instance": instance,

@@ -32,8 +32,8 @@ def admit(tx: Overlay, message: Message) -> Machine | None:
     key = (database, message.conversation, not parties.from_initiator)
     machine = tx.machine(key)
     if machine is None:
-        # The copy's endpoint may have been removed, so no endpoint is created and no answer is
-        # sent.
+        # The endpoint of a late copy may have been removed, so no endpoint is created and no reply
+        # is sent.
         if message.is_late:
             return _reject(tx, message, Number.TIME_TO_LIVE_EXCEEDED)
         return _create(tx, message, database) if parties.from_initiator else _unknown(tx, message)
@@ -126,12 +126,12 @@ def _unknown(tx: Overlay, message: Message) -> Machine | None:
 
 
 def reply_parties(tx: Overlay, message: Message, database: str) -> Parties:
-    """Return the parties of an answer to a message without an endpoint in this instance."""
+    """Return the parties of a reply to a message without an endpoint in this instance."""
     return answering(message.parties, tx.endpoint.here.databases[database].broker_id)
 
 
 def answering(asked: Parties, broker_id: str) -> Parties:
-    """Return the parties of an answer to a frame, sent by the broker to which it was addressed."""
+    """Return the parties of a reply from the broker to which the frame was addressed."""
     return Parties(
         asked.from_service,
         asked.from_broker,
@@ -145,7 +145,7 @@ def answering(asked: Parties, broker_id: str) -> Parties:
 def _reject(
     tx: Overlay, message: Message, number: Number, database: str | None = None
 ) -> Machine | None:
-    """Report why no endpoint accepts the message; ``database`` rejected it, if known."""
+    """Report why no endpoint accepts the message; ``database`` has rejected it, if known."""
     tx.emit_event(
         EventKind.MESSAGE_UNDELIVERABLE,
         database=database,

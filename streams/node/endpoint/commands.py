@@ -16,12 +16,12 @@ from streams.system_names import is_current_database
 
 
 def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
-    """Return a new initiator endpoint (no network activity), or the error."""
+    """Return a new initiator endpoint, or the error; sends nothing."""
     endpoint, now = tx.endpoint, tx.now
     database = endpoint.here.databases.get(command.database)
     if database is None or not database.enabled:
         return Number.NO_BROKER_HERE
-    if known:  # open or closed: a repeated BEGIN must not reopen the dialog
+    if known:  # open or closed; a repeated BEGIN must not reopen it
         return Number.CONVERSATION_ID_IN_USE
     service, far = command.from_service or "", command.to_service or ""
     contract = command.contract or DEFAULT
@@ -81,8 +81,8 @@ def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | 
 def check_end(tx: Overlay, command: Command) -> Number | None:
     """Return the error of END CONVERSATION WITH ERROR, or ``None``.
 
-    Codes below 1 are reserved for the broker. An Error is a single frame, and no endpoint accepts a
-    larger one. In XML, a character may take five bytes.
+    Codes below 1 are reserved for the broker. An Error is sent as a single frame, and no endpoint
+    accepts a larger frame. In XML, one character may take five bytes.
     """
     if command.error_code is None:
         return None

@@ -23,8 +23,8 @@ from streams.protocol.seen import MOST_SOURCES
 from streams.routing import Instance, broker_key
 
 _FORGOTTEN_AT_ONCE = 1_000
-"""Maximum number of sources that a transaction may remove, besides one for each source that it
-adds; each removal takes a record."""
+"""Maximum number of sources that a transaction may remove in addition to one for each source that
+it adds; each removal takes a record."""
 
 
 def _ignore() -> None:
@@ -35,15 +35,15 @@ def _ignore() -> None:
 class CommittedState:
     """All conversation endpoints of one instance and partition.
 
-    ``left_out``: the local forwarder's committed position in ``out``; 0 until known, which delays
-    all retries. ``applied_until``: everything appended to ``in`` before this time is applied, so
-    older keys may be removed. ``flight`` is the number of messages that may be in flight to one
-    service before further messages wait for their turn (``flows``). ``gaps`` contains the dialogs
-    with out-of-order fragments, by conversation and side. Route ``requests`` are grouped by
-    database; ``fits`` returns whether a conversation belongs to this partition, and ``new_id``
-    returns an unpredictable id for a new request. ``working`` is called before a body is checked,
-    because the check may take long. ``seen`` contains applied statements that an application may
-    repeat. ``retention`` tracks which input records the dialogs still need.
+    ``left_out``: the local forwarder's committed position in ``out``; it is 0 until known, which
+    delays all retries. ``applied_until``: all records appended to ``in`` before this time have been
+    applied, so older keys may be removed. ``flight`` is the number of messages that may be in
+    flight to one service before further messages wait for their turn (``flows``). ``gaps`` contains
+    the dialogs with out-of-order fragments, by conversation and side. Route ``requests`` are
+    grouped by database; ``fits`` returns whether a conversation belongs to this partition, and
+    ``new_id`` returns an unpredictable id for a new request. ``working`` is called before each
+    validation of a body, because the validation may take long. ``seen`` contains applied statements
+    that an application may repeat. ``retention`` tracks which input records the dialogs still need.
     """
 
     instance: str
@@ -94,7 +94,7 @@ class CommittedState:
         return self.catalog.error_epochs.get((self.instance, database), 0)
 
     def members(self, database: str, group: uuid.UUID) -> Iterable[DialogKey]:
-        """Return the open conversations of a group; all have the same service."""
+        """Return the open conversations of a group, which all have the same service."""
         return self._groups.members(database, group)
 
     def is_alive(self, dialog: Dialog) -> bool:
@@ -106,7 +106,7 @@ class CommittedState:
         return known == had or broker_key(known) == broker_key(had)
 
     def switch(self, catalog: CatalogView) -> None:
-        """Switch to a new version of the catalog; waiting dialogs are re-evaluated at once."""
+        """Switch to a new version of the catalog, and re-evaluate waiting dialogs at once."""
         before = self._identities()
         self.catalog = catalog
         if self._identities() != before:
@@ -116,7 +116,7 @@ class CommittedState:
         self._probes.update(dict.fromkeys(self._waiting))
 
     def _identities(self) -> dict[str, tuple[str, int, frozenset[str]]]:
-        """Return the values whose change ends conversations (such as NEW_BROKER, DROP SERVICE)."""
+        """Return the values that end conversations when they change (NEW_BROKER, DROP SERVICE)."""
         return {
             d.name: (d.broker_id, self.error_epoch(d.name), frozenset(d.services))
             for d in self.here.databases.values()
@@ -135,15 +135,15 @@ class CommittedState:
 
     @property
     def next_due(self) -> int | None:
-        """Return the earliest time when a timer may be due (epoch milliseconds)."""
+        """Return the earliest time at which a timer may be due (epoch milliseconds)."""
         return self._timers.next_due
 
     @property
     def has_probes(self) -> bool:
         """Return whether dialogs must be re-evaluated.
 
-        This is the case after a catalog change or the end of a request, or while buffered messages
-        can be delivered.
+        This is necessary after a catalog change, after the end of a request, and while buffered
+        messages can be delivered.
         """
         return bool(self._probes)
 
@@ -171,12 +171,12 @@ class CommittedState:
         return kept
 
     def advance(self, now: int) -> None:
-        """Set the time before state is loaded."""
+        """Set the current time before state is loaded."""
         self._now = now
         self._timers.advance(now)
 
     def sources_to_forget(self, seen: Mapping[Source, Seen]) -> tuple[Source, ...]:
-        """Return the sources to remove when ``seen`` is added: those that were silent longest."""
+        """Return the sources to remove when ``seen`` is added: the least recently used."""
         new = sum(source not in self.seen for source in seen)
         excess = len(self.seen) + new - MOST_SOURCES
         idle = (source for source in self.seen if source not in seen)
@@ -255,7 +255,7 @@ class CommittedState:
         return self.dialogs.look(kept.key) if is_here else None
 
     def arm(self, key: DialogKey) -> None:
-        """Give back a dialog's turn that was not used."""
+        """Return a dialog's unused turn."""
         kept, dialog = self.dialogs.kept(key), self.dialogs.get(key)
         if kept is not None and dialog is not None:
             self._timers.arm(kept, dialog.due_at)

@@ -10,7 +10,7 @@ from streams.node.endpoint.oldest import Oldest
 from streams.protocol import Dialog, DialogKey
 
 Unpack = Callable[[bytes, uuid.UUID, Mapping[int, bytes]], Dialog]
-"""Decodes a dialog from its state record, and its chunks from their records."""
+"""Decodes a dialog from its state record and the records of its chunks."""
 
 AWAKE = 6_000
 """Number of dialogs kept in decoded form, which takes ten times as much memory as records.
@@ -20,30 +20,30 @@ dialogs are in flight, and 2,000 others are acknowledged in the same time.
 """
 AWAKE_BYTES = 2 << 20
 """Maximum total size in bytes of the records of the dialogs kept in decoded form. A dialog with a
-full window of out-of-order fragments takes 200 kB in this form, and either party can cause this."""
+full window of out-of-order fragments takes 200 kB in this form, and either side can cause this."""
 DEEP = AWAKE_BYTES // 4
-"""Size in bytes of the records of a deep dialog, which has some 150,000 waiting messages. One such
-dialog stays decoded beside the others; otherwise it would evict all others, and they would evict
-it, in every transaction."""
+"""Minimum size in bytes of the records of a deep dialog, which has some 150,000 waiting messages.
+One deep dialog stays decoded in addition to the others. Otherwise it would evict all others, and
+they would evict it, in every transaction."""
 
 Chunks = tuple[int, bytes] | dict[int, bytes] | None
 """Records of a dialog's chunks by number. A single chunk is stored as a tuple, because a
 dictionary takes four times as much memory."""
 
 Destination = tuple[str, str, str, str]
-"""A service and the comparable form of a broker id ("" means any), then the sender's database and
+"""A service, the comparable form of a broker id ("" means any), and the sender's database and
 service."""
 
 
 class Kept:
     """A dialog as stored by a partition: its stored parts, and its position in each index.
 
-    All parts are in a single object, because another dictionary takes 50 bytes per dialog. Objects
-    are compared by identity, which takes a tenth of the time of comparing keys. ``key`` is the only
-    object that represents the key; ``record`` is the state record, if one was written. The record
-    does not contain ``last_copy``. ``awake`` belongs to Dialogs: the number of bytes counted while
-    the dialog is kept in decoded form. ``due`` and ``entered`` belong to Timers, ``line`` and
-    ``position`` to Oldest, ``in_flight`` and ``where`` to Flows.
+    All parts are in a single object because each additional dictionary takes 50 bytes per dialog.
+    Objects are compared by identity, which takes a tenth of the time of a comparison by key.
+    ``key`` is the only object that represents the key; ``record`` is the state record, if one was
+    written. The record does not contain ``last_copy``. ``awake``, which belongs to Dialogs, is the
+    number of bytes counted while the dialog is kept in decoded form. ``due`` and ``entered`` belong
+    to Timers, ``line`` and ``position`` to Oldest, ``in_flight`` and ``where`` to Flows.
     """
 
     __slots__ = (
@@ -113,18 +113,18 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         return self[key] if key in self._kept else default
 
     def look(self, key: DialogKey) -> Dialog | None:
-        """Return a dialog for inspection; a dialog that is kept as a record remains a record."""
+        """Return a dialog for inspection; a dialog that is stored as a record remains so."""
         dialog = self._awake.get(key)
         if dialog is None and key in self._kept:
             dialog = self._read(self._kept[key])
         return dialog
 
     def kept(self, key: DialogKey) -> Kept | None:
-        """Return the kept object of a dialog, if it exists; indices refer to such objects."""
+        """Return the ``Kept`` object of a dialog, if it exists; indices refer to such objects."""
         return self._kept.get(key)
 
     def all_kept(self) -> Iterable[Kept]:
-        """Return the kept objects of all dialogs."""
+        """Return the ``Kept`` objects of all dialogs."""
         return self._kept.values()
 
     def put(self, key: DialogKey, dialog: Dialog, record: bytes | None = None) -> Kept:
@@ -135,7 +135,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         return kept
 
     def load(self, key: DialogKey, record: bytes) -> tuple[Kept, Dialog]:
-        """Store a record; return the decoded dialog, but keep only the bytes."""
+        """Store a record; return the decoded dialog, but keep only the record's bytes."""
         kept = self._of(key)
         self._drop_awake(kept)
         kept.record = record
@@ -183,7 +183,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
         size = kept.size
         if size > DEEP:
             self._replace_deep(kept)
-            size = 0  # it has a place of its own
+            size = 0  # a deep dialog is counted separately
         elif self._deep is kept:
             self._deep = None
         self._count(kept, size)
@@ -195,7 +195,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
             self._make_idle(idle)
 
     def _replace_deep(self, kept: Kept) -> None:
-        """Let a deep dialog take the place of the one before."""
+        """Replace the previous deep dialog with this one."""
         if self._deep is not None and self._deep is not kept:
             self._make_idle(self._deep)
         self._deep = kept
@@ -214,7 +214,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
 
     @property
     def _are_too_many(self) -> bool:
-        """Return whether a dialog should be kept as a record only; a single dialog may be large."""
+        """Return whether to keep some dialog only as a record; a single dialog may be large."""
         awake = len(self._awake)
         return awake > self._limit or (self._awake_bytes > AWAKE_BYTES and awake > 1)
 

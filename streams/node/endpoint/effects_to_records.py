@@ -85,7 +85,7 @@ def _perform(tx: Overlay, dialog: Dialog, effect: Effect) -> None:
                 header=effect.header,
                 journey=effect.journey,
                 attempt=effect.attempt,
-                # Event 124 concerns the endpoint; 149 and 160 concern a frame of its peer.
+                # Event 124 is about the endpoint; 149 and 160 are about a frame of its peer.
                 from_initiator=dialog.is_initiator is (effect.kind is EventKind.CONVERSATION),
                 from_broker=effect.from_broker,
                 state=dialog.state.name,
@@ -192,4 +192,4 @@ def _journey(tx: Overlay, attempt: int, first_hop: int) -> Journey:
 
 
 _begun = lru_cache(4096)(Journey)
-"""Create a journey, cached because the messages of one transaction have few different journeys."""
+"""Create a journey; cached, because the messages of a transaction have few different journeys."""

@@ -19,7 +19,7 @@ from streams.protocol.seen import remember
 
 
 class Taken(NamedTuple):
-    """What a transaction has taken from an endpoint; ``None`` means everything available.
+    """The dialogs that a transaction has taken from an endpoint; ``None`` means all available ones.
 
     ``due``: the result of :meth:`Endpoint.take_due`, to be returned if unused. ``room``: the
     dialogs whose turn it is, from :meth:`Endpoint.take_turns`. ``probes``: the dialogs to
@@ -51,7 +51,7 @@ class Endpoint(CommittedState):
     ) -> Transaction:
         """Open a transaction at ``now``; its first inputs are due timers, if any.
 
-        ``most`` has the same meaning as in Transaction, and ``opens`` the same as in Turns.
+        ``most`` is as in Transaction, and ``opens`` is as in Turns.
         """
         due, room, probes = taken
         self.advance(now)
@@ -88,7 +88,7 @@ class Endpoint(CommittedState):
             self.requests.setdefault(database, Requests()).put(request)
         for database, service in tx.notices.forgotten:
             self.requests[database].drop(service)
-        for wanted in tx.notices.again:  # any number, for example after a catalog change
+        for wanted in tx.notices.again:  # there may be many, for example after a catalog change
             self._probes.update(dict.fromkeys(self._waiting.for_service(*wanted)))
 
     def abandon(self, tx: Transaction) -> None:

@@ -13,7 +13,7 @@ from streams.protocol import Command, CommandKind, DialogKey, Machine
 
 MOST_CONVERSATIONS = 1_000
 """Maximum number of conversations in one SEND. Each takes only 16 bytes of the statement, but as
-much time as a dialog."""
+much time as any dialog."""
 
 
 def execute(tx: Overlay, position: int, command: Command) -> Number | None:

@@ -11,7 +11,7 @@ from streams.protocol import DialogKey
 class Groups:
     """Open conversations by database and group.
 
-    Nearly every group has only one conversation, so a single dict entry is enough for it.
+    Nearly every group has only one conversation, for which a single dict entry is enough.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Find bodies that pin too much of a log and should be copied to its end.
 
-This is part of rule 5 of docs/kafka_mapping.md. A log begins with the oldest body that is still
-needed, even if thousands of obsolete records follow it. A few of these old bodies are written again
-at the end of the log, and the state then contains their new positions.
+This is part of rule 5 of docs/kafka_mapping.md. A log can be trimmed only up to the oldest body
+that is still needed, even if thousands of obsolete records follow this body. So a few old bodies
+are written again at the end of the log, and the state then contains their new positions.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from streams.node.endpoint.retention import TrimPoint
 from streams.protocol import DialogKey
 
 TOO_MUCH = 10_000
-"""Minimum of records that moving bodies must free: some megabytes, or a minute of traffic."""
+"""Minimum number of records to free by moving bodies: some megabytes, or a minute of traffic."""
 SHARE = 10
-"""At most one in this many records may still be needed, so that a few writes free a lot."""
+"""At most one in this many records may still be needed, so that a few writes free many records."""
 AT_ONCE = 200
 """Maximum number of bodies moved in one transaction."""
 MOST_NEEDED = 100_000
-"""Maximum number of bodies to collect, in memory, of which the oldest are moved (8 MB)."""
+"""Maximum number of bodies to collect in memory (8 MB), of which the oldest are moved."""
 MOST_EXAMINED = 500_000
 """Maximum number of positions to compare with the end, which takes 0.2 s; a transaction that moves
-bodies examines them again. If dialogs have more, their bodies stay."""
+bodies examines them again. The bodies of dialogs with more positions are not moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Bodies to move: their dialogs, and by position in ``cmd`` and ``in``, their conversations."""
+    """Bodies to move: their dialogs, and their conversations by position in ``cmd`` and ``in``."""
 
     dialogs: tuple[DialogKey, ...]
     commands: dict[int, uuid.UUID]
@@ -41,7 +41,8 @@ def moves_of(
 ) -> Moves | None:
     """Return the bodies to move, if any.
 
-    The inputs could be trimmed to ``trim_point``; by age, everything below ``old`` may be removed.
+    The inputs could be trimmed to ``trim_point``. Records below ``old`` are old enough to be
+    removed.
     """
     of_cmd, commands = _few(endpoint, 0, trim_point.cmd, old.cmd, least)
     of_in, frames = _few(endpoint, 1, trim_point.inbox, old.inbox, least)

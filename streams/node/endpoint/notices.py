@@ -1,9 +1,9 @@
-"""The route requests that one transaction begins, changes or forgets.
+"""The route requests that one transaction begins, changes or removes.
 
 :mod:`~streams.node.endpoint.route_requests` decides when a route is requested. A request is an
-ordinary dialog of the database's system service. Its BEGIN and its single SEND are written into
-``cmd`` as commands, so that they are accepted, stored and retried like any other command. The
-database itself reads the answers and issues END.
+ordinary dialog of the database's system service. Its BEGIN and its single SEND are written to
+``cmd`` as commands, so they are accepted, stored and retried like any other command. The database
+itself reads the replies and issues END.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from streams.routing import SYSTEM_SERVICE
 class Notices:
     """A transaction's changes to route requests; ``said`` contains the commands to write.
 
-    Dialogs that wait for a (database, service) in ``again`` are re-evaluated next. The requests for
-    each (database, service) in ``forgotten`` are removed. ``now`` is in epoch milliseconds.
+    Dialogs that wait for a (database, service) in ``again`` are re-evaluated next; the requests for
+    those in ``forgotten`` are removed. ``now`` is in epoch milliseconds.
     """
 
     endpoint: CommittedState
@@ -65,7 +65,7 @@ class Notices:
         }
 
     def ask(self, wanted: Status) -> None:
-        """Request a route as the forwarder's status demands, unless a request is open.
+        """Request the route that the forwarder's status names, unless a request is open.
 
         Names that are too long for any service or broker id are ignored, because they would be
         stored with the request.
@@ -102,8 +102,7 @@ class Notices:
     def close(self, machines: Iterable[Machine]) -> None:
         """End every request that the application has ended, and re-evaluate the waiting dialogs.
 
-        In the databases with requests in this transaction, the requests above the limit are
-        forgotten.
+        Remove excess requests of the databases that have requests in this transaction.
         """
         for machine in machines:
             dialog = machine.dialog

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 
 class Placed(Protocol):
-    """A key with fields for its place: ``line`` is the :class:`Oldest` that contains it.
+    """A key with fields for its place; ``line`` is the :class:`Oldest` that contains the key.
 
     Keys with the same position are ordered by the keys themselves.
     """
@@ -22,15 +22,15 @@ class Placed(Protocol):
 K = TypeVar("K", bound=Placed)
 
 STALE = 2
-"""Heap entries per key beyond which rebuilding the heap costs less than keeping them."""
+"""Maximum number of heap entries per key; with more, rebuilding the heap is cheaper."""
 
 
 class Oldest(Generic[K]):
     """Keys, each with one position; :meth:`first` returns them in order of position.
 
     Each key has a heap entry no higher than its position. Positions mostly increase, and an entry
-    is raised only when it is reached. Entries of removed keys are dropped when they are reached, or
-    when they make up most of the heap.
+    is updated only when it is reached. Entries of removed keys are dropped when they are reached,
+    or when they make up most of the heap.
     """
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ class QueueMessage(NamedTuple):
     """A message for a service queue, with its conversation group.
 
     ``parties.locked``: the initiator is known to be locked to the receiving side
-    (``dialog.confirmed``); ``priority`` is the priority of its endpoint.
+    (``dialog.confirmed``). ``priority`` is the priority of the receiving endpoint.
     """
 
     database: str

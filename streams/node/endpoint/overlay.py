@@ -36,9 +36,9 @@ from streams.protocol import (
 from streams.routing import broker_key
 
 _Members = OrderedDict[DialogKey, Machine]
-"""Dialogs of a group; some may since have been moved to another group."""
+"""Dialogs of a group; some may have been moved to another group since."""
 _Committed = tuple[DialogKey | None, Iterator[DialogKey]]
-"""The first committed member of a group that the overlay does not have, and later members."""
+"""The first committed member of a group that is not in the overlay, and the members after it."""
 
 
 class TooMuchError(Exception):
@@ -46,10 +46,10 @@ class TooMuchError(Exception):
 
 
 class Bodies(Protocol):
-    """The reader of bodies, which are stored once; the state has only their positions.
+    """The reader of bodies. Bodies are stored once; the state contains only their positions.
 
-    Request several bodies together, because they are read in position order. For each position,
-    the conversation is given, because a hostile record may state the position of another one.
+    Request several bodies together, because they are read in position order. Each position is given
+    with its conversation, because a hostile record may claim the position of another record.
     """
 
     def commands(self, wanted: Mapping[int, uuid.UUID], /) -> Mapping[int, Command]:
@@ -80,11 +80,11 @@ class _Frames:
 
 @dataclass(slots=True)
 class Turns:
-    """The dialogs that are next (``room``); ``opens`` adds those whose windows the inputs open.
+    """The dialogs whose turn it is (``room``); ``opens`` adds those whose windows the inputs open.
 
     ``hurried`` contains the dialogs that have retried at their turn, ``added`` the flows of all
     dialogs that had a turn, and ``answered`` the destinations that have acknowledged a copy. All
-    three are known at the commit.
+    three are complete when the transaction commits.
     """
 
     room: Sequence[DialogKey] = ()
@@ -98,14 +98,14 @@ class Turns:
 class Overlay:
     """The changes and output of a transaction so far; ``now`` is in epoch milliseconds.
 
-    An overlay has no reference cycles, so reference counting frees it at once. ``most`` limits its
-    frames and queue messages, and ``planned`` counts them. An input is never split, so a single
-    input may exceed the limit; waiting dialogs (``turns``) use only the rest of the limit.
+    An overlay has no reference cycles, so reference counting frees it at once. ``most`` is the
+    limit for its frames and queue messages, and ``planned`` counts them. An input is never split,
+    so a single input may exceed the limit. Waiting dialogs (``turns``) use only the remainder.
     ``copied`` is the size in bytes of the copies that SENDs on several conversations add. ``own``
     contains messages for the system service, which the database reads without a queue. ``records``
     and ``chunks`` are the state records written for the overlay's dialogs; ``None`` marks a deleted
-    chunk. ``probed`` contains the re-evaluated dialogs. ``repeated`` counts statements seen before;
-    ``forgotten_sources`` are removed from the state.
+    chunk. ``probed`` contains the re-evaluated dialogs. ``repeated`` counts statements that were
+    seen before; ``forgotten_sources`` are removed from the state.
     """
 
     endpoint: CommittedState
@@ -147,7 +147,7 @@ class Overlay:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the remaining inputs should be left to the next transaction."""
+        """Return whether to leave the remaining inputs to the next transaction."""
         return self.planned >= self.most or self.copied >= self.endpoint.limits.copies
 
     # --- dialogs ---------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ class Overlay:
         return key
 
     def joins(self, machine: Machine) -> None:
-        """Record that a dialog of the overlay belongs to its current group."""
+        """Register a dialog of the overlay in its current group."""
         if self._by_group is not None:
             dialog = machine.dialog
             here = self._by_group.setdefault((dialog.database, dialog.group), _Members())

@@ -1,9 +1,10 @@
 """Run the patterns of a schema collection in linear time, with RE2.
 
-Python's ``re`` backtracks: ``([a-z]+ ?)+`` takes minutes for 40 characters. An automaton, however,
-can run the expressions of XML Schema. RE2 reads one byte for each character: the number of a block,
-which is a set of characters that the pattern does not distinguish. So ``\\w``, with 770 ranges of
-characters, is one instruction instead of 1,300, and matches the same characters as in ``re``.
+Python's ``re`` backtracks, so ``([a-z]+ ?)+`` takes minutes for 40 characters. An automaton can run
+the expressions of XML Schema in linear time. RE2 gets one byte for each character: the number of a
+block, which is a set of characters that the pattern does not distinguish. So ``\\w``, with 770
+ranges of characters, is one instruction instead of 1,300, and matches the same characters as in
+``re``.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from xmlschema.validators import XsdPatternFacets
 
 _BEGIN, _END = "^(?:", r")$(?!\n\Z)"
-_SYNTAX = re.compile(  # parses the expression for ``re`` into which xmlschema converts a pattern
+_SYNTAX = re.compile(  # parses the ``re`` expression into which xmlschema converts a pattern
     r"\(\?:|[()|?*+]|\{[\d,]+\}"
     r"|(?P<set>\[(?:\^\\r\\n|\^\\w\\W|(?:\\\W|[^\\\]])+)\]|\\[dDsSwWnrt\W]|[^\\\[.^$])",
     re.DOTALL,
 )
 _MEMORY = 1 << 18
-"""Bytes of memory of each automaton, so RE2 refuses programs above about 20,000 instructions."""
+"""Memory of each automaton in bytes; RE2 rejects programs above about 20,000 instructions."""
 _BLOCKS = 256
 _BYTE, _NONE = "\\x{:02x}".format, r"^\x00-\xff"
 _LARGE = frozenset(f"\\{letter}" for letter in "dDsSwW")
@@ -40,16 +41,16 @@ _KEPT_SETS = 64
 def run_linearly(schema: XMLSchema) -> float:
     """Replace the patterns of a schema collection with linear patterns.
 
-    Return the number of steps per character of the most expensive type: 0 without patterns,
-    infinite if a pattern is left to ``re``. A pattern is left to ``re`` if it has a count
-    above 1,000 or more than 20,000 instructions. If RE2 is not installed, all patterns are left to
-    ``re``.
+    Return the number of steps per character of the most expensive type. The result is 0 without
+    patterns, and infinite if ``re`` must run a pattern. This is the case for patterns with a
+    repetition count above 1,000 or more than 20,000 instructions, and for all patterns if RE2 is
+    not installed.
     """
     return max(map(_replace, _facets(schema)), default=0.0)
 
 
 class LinearPattern:
-    """A pattern as the schema library calls it; ``steps`` is the size of its program."""
+    """A pattern with the interface of the schema library; ``steps`` is its program size."""
 
     __slots__ = ("_blocks", "_regexp", "steps")
 

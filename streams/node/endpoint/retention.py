@@ -1,13 +1,13 @@
 """The trim point of an endpoint worker's inputs: the lowest position that its state needs.
 
 Bodies are not stored twice (docs/kafka_mapping.md, rule 5); a dialog's state contains only their
-positions. In ``cmd``, these are the accepted, unacknowledged messages; in ``in``, the messages that
-are out of order, incomplete, or for a queue that is off. Records below the lowest of these
-positions, and below the read position, are never read again.
+positions. In ``cmd``, these are the positions of accepted, unacknowledged messages. In ``in``, they
+belong to messages that are out of order, incomplete, or for a queue that is off. Records that are
+below the lowest of these positions and below the read position are never read again.
 
-The trim point is computed from committed state, never from an open transaction, because the records
-that a transaction releases are needed again if it is aborted. The lowest needed position only
-rises, so a result stays valid.
+The trim point is computed from committed state, not from an open transaction: if the transaction is
+aborted, the records that it released are needed again. The lowest needed position only rises, so a
+result remains valid.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from streams.protocol import Dialog, DialogKey
 AT_ONCE = 250
 """Number of steps between two turns of a worker. A step is one dialog, or :data:`POSITIONS`."""
 POSITIONS = 100
-"""Number of positions in a step: decoding them takes as long as decoding a small dialog (30 µs)."""
+"""Number of positions in a step; decoding them takes as long as decoding a small dialog (30 µs)."""
 Look = Callable[[Kept], Dialog | None]
 """Returns a committed dialog, or ``None`` if it has been removed since."""
 
@@ -41,8 +41,8 @@ class RetentionFloor:
     """The lowest position that each dialog of a partition needs.
 
     A change to a dialog is registered at once and examined later. A *round* examines the dialogs
-    that were registered before it, a few at a time; dialogs that change during the round need no
-    record below the positions at its start. A dialog with many positions takes several steps.
+    that were registered before it, a few at a time. Dialogs that change during the round do not
+    need records below the positions at its start. A dialog with many positions takes several steps.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class RetentionFloor:
             self.forget(kept)
 
     def forget(self, kept: Kept) -> None:
-        """Mark a dialog as needing no record."""
+        """Record that a dialog no longer needs records."""
         self._noted.pop(kept, None)
         if self._examined is kept:
             self._examined = None
@@ -88,7 +88,7 @@ class RetentionFloor:
         if sum(1 for _ in islice(self._steps, most)) == most:
             return None
         self._steps = None
-        if self._round:  # an error has ended the steps; without the rest, the result would be wrong
+        if self._round:  # an error has ended the steps, so a result would be wrong
             return None
         floor, self._floor = self._floor, None
         commands, frames = (min(lowest.values(), default=None) for lowest in self._lowest)
@@ -106,7 +106,7 @@ class RetentionFloor:
             if dialog is not None and dialog.needs_bodies:
                 commands = yield from _lowest_of(dialog.needed_commands())
                 frames = yield from _lowest_of(dialog.needed_frames())
-                if self._examined is kept:  # otherwise it was forgotten between two steps
+                if self._examined is kept:  # otherwise it was removed between two steps
                     self._set_lowest(kept, (commands, frames))
             self._examined = None
             self._round.pop()
@@ -131,7 +131,7 @@ class RetentionFloor:
 
 
 def _lowest_of(positions: Iterator[int]) -> Generator[None, None, int | None]:
-    """Return the lowest of these positions; yield after each step but the last."""
+    """Return the lowest of these positions; yield after each step except the last."""
     lowest: int | None = None
     while some := tuple(islice(positions, POSITIONS)):
         lowest = min(some) if lowest is None else min(lowest, *some)

@@ -1,12 +1,12 @@
 """Request a missing route from an application: the Broker Configuration Notice (reference 2.5).
 
 If the routing decision is ASK, the database begins a conversation with the configuration service
-and sends one MissingRoute. Only one request is open, regardless of the number of conversations that
-wait for the service (9770). When the request's conversation ends, with or without an error, all
-waiting conversations are retried. If there is still no route, the next request follows the back-off
-of a retry (U-27), and only after the previous request has ended (C-13). So an application that
-never ends a request gets no further request for that service. Requests have no timer, because each
-retry of a waiting conversation requests the route.
+and sends one MissingRoute message. Only one request per service is open, regardless of the number
+of conversations that wait for the service (9770). When the request's conversation ends, with or
+without an error, all waiting conversations are retried. If there is still no route, the next
+request is sent after the back-off of a retry (U-27), and only after the previous request has ended
+(C-13). So an application that never ends a request gets no further requests for that service.
+Requests do not have a timer, because each retry of a waiting conversation requests the route.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ MOST_ENDED = 10_000
 """Maximum number of a database's ended requests in a partition, because applications choose the
 names of services."""
 OPEN_BYTES = 64 << 20
-"""Maximum size in bytes of a database's open requests in a partition. While they are that large, no
-new request begins, and a message without a route waits until the configuration service has
-answered."""
+"""Maximum size in bytes of a database's open requests in a partition. Above this size, no new
+request is made, and messages without a route wait until the configuration service has replied."""
 REQUEST_BYTES = 4_096
-"""Bytes counted for an open request, which is also a dialog, in addition to its service's name."""
+"""Bytes counted for an open request and its dialog, in addition to the name of its service."""
 MOST_IDS = 10_000
-"""Maximum number of ids that the requests of a transaction may try, so that it ends in time.
+"""Maximum number of ids that a transaction's requests may try, so that the transaction ends in
+time.
 
-With more partitions than that, most requests begin only at a later retry of a conversation.
+With more partitions than that, most requests are made only at a later retry of a conversation.
 """
 _FORGOTTEN_AT_ONCE = 1_000
 """Maximum number of requests that a transaction may remove; each removal takes a record."""
@@ -57,7 +57,7 @@ class BeginNotice:
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """Retry every conversation that waits for this service at once."""
+    """Retry at once every conversation that waits for this service."""
 
     service: str
 
@@ -68,15 +68,15 @@ def anywhere(_: uuid.UUID) -> bool:
 
 
 def no_id() -> uuid.UUID:
-    """Refuse to make an id, for an endpoint that requests no routes."""
+    """Refuse to create an id; for an endpoint that does not request routes."""
     raise RuntimeError("an endpoint that requests routes needs a source of ids")
 
 
 class Requests:
     """The requests of one database, by service and by open conversation.
 
-    Applications choose the names of services, so there may be many requests; no method searches all
-    of them.
+    Applications choose the names of services, so there may be many requests, and no method searches
+    all of them.
     """
 
     def __init__(self, requests: Iterable[Request] = ()) -> None:
@@ -122,10 +122,10 @@ class Requests:
             self._ended[request.service] = None
 
     def excess(self, now: int) -> Iterator[str]:
-        """Yield the services of ended requests to be forgotten, those unchanged for longest.
+        """Yield the services of ended requests to remove: those unchanged for the longest time.
 
-        The back-off of these requests is over, so forgetting a request does not change when the
-        next request for its service is made.
+        The back-off of these requests is over, so their removal does not affect when the next
+        request for the same service is made.
         """
         count = min(len(self._ended) - MOST_ENDED, _FORGOTTEN_AT_ONCE)
         for service in islice(self._ended, max(0, count)):
@@ -141,9 +141,9 @@ def _size(service: str) -> int:
 class Configuration:
     """The requests of one database: committed requests, and those changed by the transaction.
 
-    ``ids`` yields unpredictable ids, because a request would remain open and unanswered if another
-    conversation already had its id at the configuration service. ``fits`` returns whether a
-    conversation id belongs to the partition that stores these requests (see
+    ``ids`` yields unpredictable ids: if another conversation at the configuration service already
+    had the id of a request, the request would remain open without a reply. ``fits`` returns whether
+    a conversation id belongs to the partition that stores these requests (see
     :func:`~streams.protocol.request_owner`).
     """
 
@@ -156,7 +156,7 @@ class Configuration:
     def ask(self, service: str, broker: str | None, now: int) -> BeginNotice | None:
         """Request a route for a waiting conversation (9770), unless a request is open.
 
-        No request begins while the open requests take :data:`OPEN_BYTES`, or if none of the
+        Makes no request while the open requests take :data:`OPEN_BYTES`, or if none of the
         transaction's ids fits.
         """
         if self.committed.open_bytes + self.changed.open_bytes >= OPEN_BYTES:
@@ -174,7 +174,7 @@ class Configuration:
         return BeginNotice(conversation, message_id, self.limits.max_lifetime, body)
 
     def ended(self, conversation: uuid.UUID, now: int) -> TryAgain | None:
-        """Record the end of a request: by END, by an error, or because its lifetime has ended."""
+        """Record that a request has ended: by END, by an error, or at the end of its lifetime."""
         known = self.open(conversation)
         if known is None:
             return None
@@ -183,7 +183,7 @@ class Configuration:
         return TryAgain(known.service)
 
     def open(self, conversation: uuid.UUID) -> Request | None:
-        """Return the open request that is this conversation."""
+        """Return the open request with this conversation."""
         known = self.changed.open(conversation)
         if known is None:
             known = self.committed.open(conversation)
@@ -192,7 +192,7 @@ class Configuration:
         return known
 
     def found(self, service: str) -> None:
-        """Record that a route exists: when it expires, the next request is made at once."""
+        """Record that a route exists; the next request is made as soon as it expires."""
         known = self._known(service)
         if known is not None and (known.rounds or known.again_at):
             self.changed.put(replace(known, rounds=0, again_at=0))
@@ -201,7 +201,7 @@ class Configuration:
         return self.changed.get(service) or self.committed.get(service)
 
     def forgotten(self, now: int) -> Iterator[str]:
-        """Yield the services whose committed requests are to be forgotten."""
+        """Yield the services whose committed requests must be removed."""
         return (known for known in self.committed.excess(now) if self.changed.get(known) is None)
 
     def _next_id(self) -> uuid.UUID | None:
@@ -213,7 +213,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class MissingRoute:
-    """The message to the application: a service without a route, and perhaps its broker id."""
+    """The message to the application: the service without a route, and its broker id, if known."""
 
     service: str
     broker: str | None = None

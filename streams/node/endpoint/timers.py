@@ -1,4 +1,4 @@
-"""Timers of a partition's dialogs, without scanning all of them."""
+"""The timers of a partition's dialogs; finds due timers without scanning all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Timed(Protocol):
-    """A key with fields for its times: when it is ``due``, and the time of its valid heap entry."""
+    """A key with two times: when it is ``due``, and the time of its valid heap entry."""
 
     due: int | None
     entered: int | None
@@ -16,11 +16,11 @@ class Timed(Protocol):
 K = TypeVar("K", bound=Timed)
 
 NEAR = 3_600_000
-"""Timers that are due more than this many milliseconds from now are in a drawer, not in a heap."""
+"""Timers due in more than this many milliseconds are stored in a drawer, not in the heap."""
 _DRAWER = 18
 """A drawer contains the timers of one period of 2**18 milliseconds, about four minutes."""
 STALE = 2
-"""Heap entries per key beyond which rebuilding the heap costs less than keeping them."""
+"""Maximum number of heap entries per key; with more, rebuilding the heap is cheaper."""
 AT_ONCE = 1_000
 """Maximum number of keys per transaction, regardless of how many dialogs are due."""
 
@@ -28,12 +28,12 @@ AT_ONCE = 1_000
 class Timers(Generic[K]):
     """One time (epoch milliseconds) per key.
 
-    A key is either in the heap, which is ordered, or in a drawer, which is cheap: most dialogs are
-    due only at the end of their lifetime, up to 68 years ahead. A drawer is opened an hour before
-    its time. A key has one valid heap entry, whose time may be earlier than the key's.
-    Acknowledgements postpone the retry without adding an entry, because a dialog would otherwise
-    accumulate several. An entry that is reached is added again if its key is due later. Other
-    outdated entries are dropped when they are reached, or when they make up most of the heap.
+    A key is either in the heap, which is ordered, or in a drawer, which is cheaper. Most dialogs
+    are due only at the end of their lifetime, up to 68 years ahead. A drawer is opened an hour
+    before its time. A key has one valid heap entry, whose time may be earlier than the key's time.
+    Acknowledgements postpone the retry without adding an entry; otherwise a dialog would accumulate
+    entries. When an entry is reached, it is added again if its key is due later. Other outdated
+    entries are dropped when they are reached, or when they make up most of the heap.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Timers(Generic[K]):
 
     @property
     def next_due(self) -> int | None:
-        """Return the earliest time when a key may be due; ``None`` means never."""
+        """Return the earliest time at which a key may be due; ``None`` means never."""
         return self._heap[0][0] if self._heap else None
 
     def advance(self, now: int) -> None:
@@ -116,14 +116,14 @@ class Timers(Generic[K]):
 
     def _enter(self, due: int, ticket: int, key: K | None) -> None:
         heapq.heappush(self._heap, (due, ticket, key))
-        # Outdated entries are removed only at their time.
+        # Outdated entries are normally removed only when they are reached.
         if len(self._heap) > 64 + STALE * self._count:
             drawers = [(self._opens(number), ~number, None) for number in self._drawers]
             self._heap = [*drawers, *self._valid()]
             heapq.heapify(self._heap)
 
     def _valid(self) -> list[tuple[int, int, K]]:
-        """Return an entry for each key that needs one, at the time when it is due."""
+        """Return an entry for each key that needs one, with the time at which the key is due."""
         found = []
         for at, ticket, key in self._heap:
             if key is not None and key.entered == at:

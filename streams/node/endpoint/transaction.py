@@ -1,4 +1,4 @@
-"""One transaction of an endpoint worker: inputs in, records out, without changing the state.
+"""One transaction of an endpoint worker: turn inputs into records without changing the state.
 
 A transaction changes only copies (the *overlay*). After Kafka's commit, the worker merges the
 overlay into the :class:`~streams.node.Endpoint`; after an abort, the overlay is dropped and the
@@ -34,7 +34,7 @@ from streams.protocol import (
 )
 
 _MOST_COPIED = 32 << 20
-"""Maximum size in bytes of further copies of bodies that are read again, in a transaction."""
+"""Maximum total size in bytes of additional copies of reread bodies in a transaction."""
 
 
 class Transaction(Overlay):
@@ -48,7 +48,7 @@ class Transaction(Overlay):
         """Apply a statement; return whether it was executed and its body may be needed again.
 
         A rejected statement yields an event and a result. A statement that was seen before has no
-        effect, and gets the same result again.
+        effect and gets the same result again.
         """
         if command.cause is not None and self._pass_over(command, command.cause):
             return False
@@ -62,7 +62,7 @@ class Transaction(Overlay):
             self.seen[command.cause.source] = seen.plus(command.cause, command, int(number or 0))
         if command.also and command.kind is CommandKind.SEND:
             copies, size = len(command.also) if number is None else 0, len(command.body or b"")
-            touched = len(self.machines) - known - 1  # the state of refused dialogs is written too
+            touched = len(self.machines) - known - 1  # the state of rejected dialogs is written too
             self.planned += max(0, touched, copies * self.endpoint.limits.fragments(size))
             self.copied += copies * size
         if number is not None:
@@ -112,7 +112,7 @@ class Transaction(Overlay):
             )
 
     def foresee(self, messages: Iterable[Message]) -> None:
-        """Read together the buffered fragments that follow these messages.
+        """Read all buffered fragments that follow these messages together.
 
         The call is optional: without it, :meth:`message` reads each fragment individually.
         """
@@ -126,13 +126,13 @@ class Transaction(Overlay):
                 arrived.setdefault(key, []).append(message.header)
         limits, needed = self.endpoint.limits, dict[int, uuid.UUID]()
         for key, headers in arrived.items():
-            dialog = self.dialog(key)  # as it is now, after timers and catalog changes
-            if dialog is None or dialog.continues:  # no message delivers what is next in order
+            dialog = self.dialog(key)  # its current state, after timers and catalog changes
+            if dialog is None or dialog.continues:  # no message delivers the next fragments
                 continue
             parked = len(dialog.parked)
             most = min(limits.run, limits.window - parked) if parked else limits.run
             end = dialog.receive_sequence + limits.widest
-            # without others, whose numbers could have equal hashes
+            # without other messages, whose numbers could have equal hashes
             fragments = {h.at: h.fragments for h in headers if h.sequence < end}
             follow = dialog.follow(fragments, most - 1)  # one of these fragments has arrived
             needed.update(dict.fromkeys(follow, dialog.conversation))
@@ -144,8 +144,8 @@ class Transaction(Overlay):
         """Apply a message frame from the local forwarder; return whether it is kept.
 
         The conversation and the parties determine the frame's endpoint, which does not change
-        within a transaction. A frame that is kept (out of order, incomplete or parked) is later
-        read again from its position.
+        within a transaction. A frame is kept if it is out of order, incomplete or parked; it is
+        later read again from its position.
         """
         known = self._admitted.get(message.conversation)
         if known is None or known[0] != message.parties:
@@ -161,7 +161,7 @@ class Transaction(Overlay):
         return len(dialog.held) + len(dialog.partial) + len(dialog.parked) > kept
 
     def is_next(self, message: Message) -> bool:
-        """Return whether a message frame is the next one of its dialog, or begins a dialog."""
+        """Return whether a message frame is the next frame of its dialog, or begins a dialog."""
         database, from_initiator = choose_database(self, message), message.parties.from_initiator
         if database is None:
             return False
@@ -173,8 +173,8 @@ class Transaction(Overlay):
     def acknowledgement(self, frame: Acknowledgement) -> None:
         """Apply an acknowledgement frame.
 
-        If a target asks about a dialog that its initiator has removed, the answer is that the
-        initiator is closed; any other acknowledgement for an unknown dialog is ignored.
+        If a target asks about a dialog that its initiator has removed, the reply states that the
+        initiator is closed. Other acknowledgements for unknown dialogs are ignored.
         """
         parties, ack = frame.parties, frame.ack
         database = self.endpoint.here.with_broker_id(parties.to_broker or "")
@@ -217,8 +217,8 @@ class Transaction(Overlay):
 
         These dialogs include those with buffered messages that an earlier transaction has not
         delivered. The frames of all these dialogs are read together. Dialogs that do not fit into
-        the transaction are re-evaluated in the next one, and so are all dialogs that remain after
-        too many bodies were validated.
+        the transaction are re-evaluated in the next one. So are all remaining dialogs when too many
+        bodies have been validated.
         """
         woken: list[DialogKey] = []
         needed: dict[int, uuid.UUID] = {}
@@ -245,7 +245,8 @@ class Transaction(Overlay):
     def close(self) -> None:
         """Finish the transaction: turn every effect into records.
 
-        A dialog whose window had room has already transmitted its messages, and takes no turn.
+        A dialog whose window had room has already transmitted its messages and does not take a
+        turn.
         """
         take_turns(self)
         self.forgotten_sources = self.endpoint.sources_to_forget(self.seen)
@@ -258,9 +259,10 @@ class Transaction(Overlay):
                 machine.effects.clear()
 
     def _read_again(self) -> None:
-        """Read together all bodies that were accepted earlier and are transmitted now.
+        """Read all bodies that were accepted earlier and are transmitted now in one step.
 
-        Raises TooMuchError if copies of the same bodies in several dialogs are too large together.
+        Raises TooMuchError if the copies of the same bodies for several dialogs are too large in
+        total.
         """
         known = self._commands
         users = [

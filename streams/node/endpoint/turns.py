@@ -18,25 +18,26 @@ from streams.node.endpoint.overlay import Overlay
 from streams.protocol import DialogKey, Machine
 
 GAP = 2_000
-"""Maximum number of records between two bodies that are read; for more, a seek is faster."""
+"""Maximum number of records to read between two bodies; beyond that, a seek is faster."""
 WORTH = 16
-"""Maximum number of records read per body; reading them takes as long as writing the body."""
+"""Maximum number of records to read per body; reading them takes as long as writing the body."""
 FREE = 32_000
-"""Number of records that a transaction may read, however few bodies they contain.
+"""Number of records that a transaction may read even if they contain few bodies.
 
 The transaction's flows share these records evenly, so that no flow waits because the bodies of
 another flow are far apart.
 """
 DIALOG_READS = 36
-"""Number of records that can be read in the time that each further dialog adds to a transaction."""
+"""Number of records that can be read in the time that an additional dialog takes in a
+transaction."""
 
 
 def take_turns(tx: Overlay) -> None:
-    """Let dialogs transmit, as far as the transaction and their flows have room.
+    """Let dialogs transmit while the transaction and their flows have room.
 
     Waiting messages get at least a quarter of the transaction, regardless of the number of new
-    messages. Flows take turns, and in each flow the oldest message is next. A dialog whose bodies
-    are too far ahead in the log keeps its turn for the next transaction.
+    messages. Flows take turns, and each flow continues with its oldest message. A dialog whose
+    bodies are too far ahead in the log keeps its turn for the next transaction.
     """
     planned = _plan(tx)
     found: dict[Destination, list[int]] = defaultdict(list)
@@ -58,7 +59,7 @@ Planned = dict[DialogKey, tuple[Destination, list[int]]]
 
 
 def _plan(tx: Overlay) -> Planned:
-    """Return what each dialog may transmit. Dialogs that are due for a retry send it at once."""
+    """Return which messages each dialog may transmit; send retries that are due at once."""
     left = max(tx.most - tx.planned, tx.most // 4, 1)
     keys: dict[Destination, deque[DialogKey]] = defaultdict(deque)
     for key, where in _waiting(tx).items():
@@ -75,17 +76,18 @@ def _plan(tx: Overlay) -> Planned:
 
 
 class _FlowTurns:
-    """The turns of a flow's dialogs in a transaction; about ``fair`` of its messages are planned.
+    """The turns of a flow's dialogs in a transaction; plans about ``fair`` messages of the flow.
 
-    The dialog with the oldest message is next, and plans a few messages. Suppose D dialogs wait,
-    their messages are interleaved evenly in ``cmd``, and each turn plans m messages of one dialog.
-    A transaction of T messages then serves T/m dialogs and reads m·D records. This is fastest with
-    m² = DIALOG_READS·T/D, or with GAP instead of a larger D, because a seek skips the rest. If a
-    thousand dialogs waited and each planned its whole window, each message would be read 20 times.
+    The dialog with the oldest message is next, and plans a few messages. Suppose that D dialogs
+    wait, their messages are interleaved evenly in ``cmd``, and each turn plans m messages of one
+    dialog. A transaction of T messages then serves T/m dialogs and reads m·D records. This is
+    fastest with m² = DIALOG_READS·T/D. If D is larger than GAP, GAP is used instead, because a seek
+    skips the remaining records. If a thousand dialogs waited and each planned its whole window,
+    each message would be read 20 times.
 
-    A dialog's last m/2 messages are planned together with those before them, because this costs
-    less than another turn. In total, each dialog plans a window of messages, or an equal share of
-    the flow's room if that share is larger.
+    A dialog's last m/2 messages are planned together with the preceding ones, because this takes
+    less time than another turn. In total, each dialog plans a window of messages, or an equal share
+    of the flow's room if that share is larger.
     """
 
     def __init__(
@@ -134,7 +136,7 @@ class _FlowTurns:
         return used
 
     def _position(self) -> int:
-        """Return the next position of the first dialog that has not started; -1 if unknown."""
+        """Return the next position of the first dialog that has not started yet; -1 if unknown."""
         kept = self._tx.endpoint.dialogs.kept(self._keys[0])
         return kept.position if kept is not None and kept in self._flow.waiting else -1
 
@@ -153,7 +155,8 @@ class _FlowTurns:
 def _waiting(tx: Overlay) -> dict[DialogKey, Destination]:
     """Return the dialogs that may have a turn, in order, and their destinations.
 
-    Thousands of dialogs may have a turn, so dialogs that the transaction has not used stay records.
+    Thousands of dialogs may have a turn, so dialogs that the transaction has not used are not
+    decoded.
     """
     limits, kept = tx.endpoint.limits, tx.endpoint.dialogs.kept
     opened = tx.machines.items() if tx.turns.opens else ()
@@ -168,7 +171,7 @@ def _waiting(tx: Overlay) -> dict[DialogKey, Destination]:
 
 
 def _retry(tx: Overlay, key: DialogKey) -> int:
-    """Retry a dialog unless its timer was due; return the number of messages.
+    """Retry a dialog unless its timer has already done so; return the number of messages.
 
     A dialog that the transaction has acknowledged or ended has lost nothing, and does not retry.
     """
@@ -187,10 +190,10 @@ def _take(tx: Overlay, key: DialogKey) -> Machine:
 
 
 def _reach(positions: list[int], free: int) -> int:
-    """Return the last of these positions of ``cmd`` up to which a flow's bodies are read.
+    """Return the last of these positions of ``cmd`` at which a flow's bodies are read.
 
-    The messages of one dialog may be far apart, and those of many dialogs are spread over the whole
-    log: without a limit, each transaction would read all of it.
+    The messages of one dialog may be far apart, and the messages of many dialogs are spread over
+    the whole log. Without a limit, each transaction would read the whole log.
     """
     first, *others = sorted(positions)
     reach = first

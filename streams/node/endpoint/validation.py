@@ -25,19 +25,19 @@ _BY_INITIATOR = RefusalNumbers(Number.SENT_BY_WRONG_INITIATOR, Number.INITIATOR_
 _BY_TARGET = RefusalNumbers(Number.SENT_BY_WRONG_TARGET, Number.TARGET_SENT_INITIATORS_TYPE)
 _INVALID = RefusalNumbers(Number.XML_INVALID, Number.VALIDATION_FAILED)
 TOO_LARGE = RefusalNumbers(Number.MESSAGE_TOO_LARGE, Number.MESSAGE_TOO_LARGE)
-"""Rejects a body larger than any SEND accepts, because no application could forward it."""
+"""Rejects a body that is larger than any SEND accepts, because no application could forward it."""
 _OWN = int(Flag.END | Flag.ERROR)
 _LISTS = re.compile(r"[:<]list\b|NMTOKENS|IDREFS|ENTITIES")
 _MOST_VERDICTS = 1_024
 _verdicts: dict[tuple[str, bytes], bool] = {}
-"""Results, with the schema's text and the body's hash as key; 200 bytes each without the text."""
+"""Results by the schema's text and the body's hash; each takes 200 bytes without the text."""
 _MOST_TEXT = 2 << 20
-"""Characters of the schemas that are kept compiled; each takes up to 70 bytes when compiled."""
+"""Maximum number of characters of compiled schemas; each takes up to 70 bytes when compiled."""
 _schemas: dict[str, _Compiled | None] = {}
 _CHECKED_BYTES = 65_536
 """Number of validated bytes after which a transaction leaves buffered bodies to the next one.
 
-Checking these bytes takes up to about one second, or four seconds with a complex schema.
+Validating these bytes takes up to about one second, or four seconds with a complex schema.
 """
 _PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] is quadratic in repeated "<?xml"
 
@@ -68,16 +68,16 @@ def judge(
     by_initiator = not dialog.is_initiator
     if not contract.allows(header.type, initiator=by_initiator):
         return _BY_INITIATOR if by_initiator else _BY_TARGET
-    # A contract may name a type that was never created; then there is no validation.
+    # A contract may name a type that was never created; its messages are not validated.
     return None if message_type is None or is_valid(message_type, body) else _INVALID
 
 
 class AnyBody(dict[tuple[str, str, str, bool], bool]):
     """Cache whether a (database, contract, type, sent by the initiator) accepts any body.
 
-    Bodies of nearly all types need no check. Each transaction has its own cache, because the
-    entries depend on the version of the catalog. ``checked`` is the number of bytes that needed a
-    check so far.
+    Bodies of nearly all types are accepted without validation. Each transaction has its own cache,
+    because the entries depend on the version of the catalog. ``checked`` is the number of bytes
+    validated so far.
     """
 
     def __init__(self, endpoint: CommittedState) -> None:
@@ -127,13 +127,13 @@ def _verdict(schema: str, body: bytes) -> bool:
 
 
 def _fits(schema: str, body: bytes) -> bool:
-    """Return whether a body is valid for a schema collection, and cheap enough to check."""
+    """Return whether a body is valid for a schema collection and cheap enough to validate."""
     compiled = _compiled(schema)
     if compiled is None or not is_checkable(body, lists=compiled.lists, steps=compiled.steps):
         return False
     try:
         return bool(compiled.validator.is_valid(body))
-    except Exception:  # the validator itself may fail: OverflowError for the year 10**30
+    except Exception:  # the validator itself may fail, with OverflowError for the year 10**30
         return False
 
 
@@ -157,10 +157,10 @@ def _compile(text: str) -> _Compiled | None:
         d for d in re.split(r"(?=<(?:\w+:)?schema[\s>])", _PROLOG.sub("", text)) if d.strip()
     ]
     try:
-        # The library's cache would keep each name of a body's elements.
+        # The library's cache would keep the names of all elements of bodies.
         first = xmlschema.XMLSchema(documents[0], allow="none", defuse="always", use_cache=False)
         for document in documents[1:]:
             first.add_schema(document, build=True)
         return _Compiled(first, bool(_LISTS.search(text)), run_linearly(first))
-    except Exception:  # the library itself may fail: RecursionError for types that nest deeply
+    except Exception:  # the library itself may fail, with RecursionError for deeply nested types
         return None

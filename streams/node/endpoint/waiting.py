@@ -10,8 +10,8 @@ from streams.node.endpoint.dialogs import Kept
 class Waiting:
     """Dialogs in the order in which they began to wait, also indexed by database and far service.
 
-    Applications choose the names of services, and each service may have its own request, so finding
-    the dialogs that wait for a service must not search all dialogs.
+    Applications choose the names of services, and each service may have its own request. So the
+    dialogs that wait for a service must be found without a search of all dialogs.
     """
 
     def __init__(self) -> None:

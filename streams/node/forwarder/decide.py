@@ -1,9 +1,9 @@
 """Decide what to do with a record: route it, decrement its hop count, and forward or drop it.
 
-The functions are pure and have no dialog state, so the same record under the same catalog has the
-same outcome, and the loss of a forwarder loses only copies. The route is in the record's plan
-(``plan_cache``); the report of a drop, such as an exhausted hop count (11285), is in
-``report_drop``.
+The functions are pure and have no dialog state. So the same record with the same catalog has the
+same outcome, and if a forwarder fails, only copies are lost. The record's plan contains the route
+(``plan_cache``); ``report_drop`` reports drops, for example because of an exhausted hop count
+(11285).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Forwarder:
     """The routing decisions of one instance.
 
     ``reachable`` is the presence predicate. ``roles`` returns the principals of mirrored routes;
-    without it, all principals are unknown. ``now`` is in epoch milliseconds everywhere.
+    without it, all principals are unknown. ``now`` is always in epoch milliseconds.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Forwarder:
         if verdict is Verdict.PROBE:
             return self._to_principal(cached, record, prepared, hop, now)
         if verdict is Verdict.DELIVER:
-            # A closed endpoint's key is kept only as long as copies of its dialog may arrive.
+            # The key of a closed endpoint is kept only while copies of its dialog may arrive.
             if record.origin is Origin.OUTSIDE and not record.is_ack and hop.expired(now):
                 return self.reject(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
             place = Place.ACK if record.is_ack else Place.IN
@@ -93,12 +93,12 @@ class Forwarder:
         return self.reject(record, reason, now, hop)
 
     def lane(self, record: Record, now: int) -> Lane | None:
-        """Return the decision that all copies with a record's route share, or ``None``.
+        """Return the decision that all copies with the record's route share, or ``None``.
 
         If the route has several addresses, only first copies share it.
 
-        :meth:`handle` would have the same outcome for each of these copies. Raises MalformedError
-        like :meth:`handle`.
+        :meth:`handle` would return the same outcome for each of these copies. Raises MalformedError
+        as :meth:`handle` does.
         """
         cached = self._plan(record, now)
         if cached.only is None:
@@ -154,7 +154,7 @@ class Forwarder:
         return prepared.decision.broker if known is None else known
 
     def block(self, now: int) -> bytes:
-        """Return the bytes that add a visit here to ``sb-hop``, computed once per instant."""
+        """Return the bytes that add this visit to ``sb-hop``; computed once per instant."""
         if self._visit[0] != now:
             self._visit = (now, self._codec.visit(self.instance, now))
         return self._visit[1]
@@ -162,7 +162,7 @@ class Forwarder:
     def reject(
         self, record: Record, number: Number, now: int, hop: HopView | None = None
     ) -> Outcome:
-        """Return the report of a dropped copy, addressed to its sender if the sender is here."""
+        """Return the report of a dropped copy; its sender is notified if it is here."""
         hop = hop or self._codec.hop(record.hop)
         cached = self._plans.get((record.source, record.route)) or self._cache.make(record, now)
         routes = cached.plan.decision(self._codec.conversation(record.key)).routes
@@ -171,17 +171,17 @@ class Forwarder:
     def hold_key(self, record: Record) -> tuple[object, ...]:
         """Return the key that identifies identical buffered copies (U-36).
 
-        Copies from another cluster have separate keys, because that cluster may know any dialog's
-        id. Raises MalformedError if the record's envelope is invalid.
+        Copies from another cluster have separate keys, because that cluster may know the id of any
+        dialog. Raises MalformedError if the record's envelope is invalid.
         """
-        self._codec.conversation(record.key)  # raise MalformedError now, not on release
+        self._codec.conversation(record.key)  # this raises MalformedError now, not on release
         if record.message is None:
             return (record.source, record.key, record.hop)
         header = self._codec.header(record.message)
         if not header.sequenced:
             return (record.source, header.message_id)
         parties = self._codec.parties(record.route)
-        # bytes, because another cluster could choose numbers with equal hashes
+        # as bytes, because another cluster could choose integers with equal hashes
         number = b"%d.%d" % (header.sequence, header.fragment)
         return (record.source, record.key, parties.from_initiator, number)
 
@@ -219,7 +219,7 @@ class Forwarder:
         if hop.expired(now):
             return self.reject(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
         turn = 0
-        if hop.attempt:  # the path of a first copy is not read, as on the fast path
+        if hop.attempt:  # as on the fast path, the path of a first copy is not read
             turn = turn_at_gateway(hop.attempt, len(prepared.targets), hop.visits)
         chosen = self._failover(prepared, turn)
         if not chosen:
@@ -252,7 +252,7 @@ class Forwarder:
         return self._forward(record, only, hop, now)
 
     def _failover(self, prepared: Prepared, start: int) -> list[int]:
-        """Return the first reachable address, starting with the address that is next in turn."""
+        """Return the first reachable address, starting at the address whose turn it is."""
         count = len(prepared.targets)
         for step in range(count):
             at = (start + step) % count

@@ -1,7 +1,7 @@
 """Buffer messages with an unreachable next hop in memory, within a budget and their time to live.
 
-A forwarder stores nothing durably (reference 5.1): a buffered message is a copy, and losing it only
-causes a retry of the sender.
+A forwarder has no durable storage (reference 5.1). A buffered message is only a copy, and if it is
+lost, the sender retries.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ LEAST = 256
 
 
 ENVELOPE, HEADER = 2_048, 128
-"""Bytes of headers that are not counted, and the overhead per header besides name and value."""
+"""Bytes of headers that are not counted, and overhead per header in addition to name and value."""
 
 
 def forward_size(body: int, headers: Sequence[tuple[str, bytes | None]] = ()) -> int:
     """Return the number of bytes of a copy that count towards MESSAGE_FORWARD_SIZE.
 
-    A body counts with a minimum size, because an EndDialog has no body, and many EndDialogs must
-    not fill the memory. Headers, which any client may add, count only where they exceed the size of
-    an envelope.
+    Each body counts with a minimum size, because an EndDialog has no body, and many EndDialogs must
+    not fill the memory. Headers, which any client may add, count only if they exceed the size of an
+    envelope.
     """
     envelope = sum(HEADER + len(name) + len(value or b"") for name, value in headers)
     return max(body, LEAST) + max(0, envelope - ENVELOPE)

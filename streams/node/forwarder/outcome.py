@@ -1,4 +1,4 @@
-"""The input of a forwarder, and its outcome."""
+"""The input and the outcome of a forwarder."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Record:
 
     @property
     def source(self) -> Origin | str:
-        """Return the record's source, as far as it affects the outcome."""
+        """Return the part of the record's source that affects the outcome."""
         return self.origin if self.writer is None else self.writer
 
 
@@ -46,9 +46,9 @@ class Record:
 class Copy:
     """Write the record to this place, with these two headers replaced.
 
-    ``inside`` matters only in ``in``, where it marks the message as sent from this instance.
-    ``database`` is the mirrored database, if any, to whose pair's ``in`` or ``ack`` the copy is
-    written.
+    ``inside`` is relevant only for ``in``, where it marks the message as sent from this instance.
+    If ``database`` is set, it is a mirrored database, and the copy is written to ``in`` or ``ack``
+    of its pair.
     """
 
     place: Place
@@ -63,7 +63,7 @@ class Copy:
 class Outcome:
     """The outcome of one record. An empty outcome means that the record is buffered in memory.
 
-    ``ask`` is also a Status, which requests a route (R11) and has its own key.
+    ``ask`` is an additional Status, which requests a route (R11) and has its own key.
     """
 
     copies: tuple[Copy, ...] = ()

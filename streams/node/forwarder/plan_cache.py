@@ -1,9 +1,9 @@
 """The plans of a forwarder, made for the first record of a route and cached.
 
 The cache key is (source, raw bytes of ``sb-route``), so only new routes are decoded. The source is
-the origin, or the other cluster that wrote the record. Another cluster's records must name an
-allowed sender, and no name may exceed the maximum length of its kind (1.2). Both are checked once
-per plan.
+the origin, or the other cluster that wrote the record. Records of another cluster must name an
+allowed sender, and no name may exceed its maximum length (1.2). Both rules are checked once per
+plan.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streams.routing import Address, Decision, Origin, Plan, Query, plan
 CACHE_BYTES = 64 << 20
 """Maximum size in bytes of a forwarder's plans, enough for thousands of pairs of services."""
 PLAN_BYTES = 3_072
-"""The overhead of a plan in bytes, besides the bytes of its route, which count twice."""
+"""The overhead of a plan in bytes, in addition to the bytes of its route, which count twice."""
 DECISION_BYTES = 512
 """Bytes per additional decision of a plan; a balanced service has one per broker id."""
 _Key = tuple[Origin | str, bytes]
@@ -45,9 +45,9 @@ class CachedPlan:
     """A plan with its prepared decisions; ``only`` is set if all dialogs have the same decision.
 
     The plan is valid from ``since`` until just before ``until``. If a clock is set back, an expired
-    route exists again, as it would for a restarted forwarder (5.1-4). ``refused`` is the error
-    number if no record with these names is forwarded; ``only`` is then not set. ``size`` is the
-    counted size in bytes while the plan is cached.
+    route exists again, as it would after a restart of the forwarder (5.1-4). ``refused`` is the
+    error number if records with these names are not forwarded; ``only`` is then not set. ``size``
+    is the plan's size in bytes as counted by the cache.
     """
 
     since: int
@@ -154,7 +154,7 @@ class PlanCache:
 
 
 def _size(key: _Key, cached: CachedPlan) -> int:
-    """Return the size of a plan before the decisions of dialogs are prepared."""
+    """Return the size of a plan without the prepared decisions of dialogs."""
     size = PLAN_BYTES + 2 * len(key[1]) + DECISION_BYTES * (cached.plan.count - 1)
     if cached.only is not None and cached.only.route is not key[1]:
         size += len(cached.only.route)

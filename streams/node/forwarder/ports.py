@@ -11,7 +11,7 @@ from streams.protocol import Header, Parties
 
 
 class HopView(Protocol):
-    """The header ``sb-hop`` of one copy, which is read and edited without decoding it."""
+    """The header ``sb-hop`` of one copy, which is read and edited without being decoded."""
 
     @property
     def raw(self) -> bytes:
@@ -46,7 +46,7 @@ class HopView(Protocol):
         first_hop: int | None = None,
         hide: bool = False,
     ) -> bytes:
-        """Return the header for the next instance; ``hide``: without the path so far."""
+        """Return the header for the next instance; with ``hide``, omit the path so far."""
 
 
 class Roles(Protocol):
@@ -59,7 +59,7 @@ class Roles(Protocol):
 
 
 class EnvelopeCodec(Protocol):
-    """Decode and encode the envelope; invalid bytes raise MalformedError of ``wire``."""
+    """Decode and encode the envelope; raise MalformedError of ``wire`` for invalid bytes."""
 
     def conversation(self, key: bytes) -> uuid.UUID:
         """Read the conversation id, which is the record's key."""

@@ -1,9 +1,9 @@
 """Report a copy that is not forwarded: event 140 (dropped), 160 (undeliverable) or 141 (delayed).
 
-A sender's endpoint in this instance is notified; an endpoint outside is not (reference 5.1). So a
-message from this instance is delayed (141), but a copy from outside is dropped (140), even if the
-number is that of a delay, such as 9792 (reference 5.2, 5.3, U-43). If a route is missing that an
-application could provide, the sender's database requests it (R11).
+The sender's endpoint is notified only if it is in this instance (reference 5.1). So a message from
+this instance is delayed (141), but a copy from outside is dropped (140), even if the number means a
+delay, such as 9792 (reference 5.2, 5.3, U-43). If an application could provide the missing route,
+the sender's database requests it (R11).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UNDELIVERABLE = {
 }
 _OFF = Number.TARGET_BROKER_UNAVAILABLE, Number.BROKER_DISABLED
 _DETAIL = {_OFF[0]: f"{text_of(_OFF[0])}: {text_of(_OFF[1])} ({_OFF[1]:d})"}
-"""Text for an error whose only possible reason here is a disabled broker (reference 2.2)."""
+"""Text for an error that is caused here only by a disabled broker (reference 2.2)."""
 
 
 def report_drop(
@@ -84,7 +84,7 @@ class _Drop:
             return None
         header = self.codec.header(record.message)
         if not header.sequenced:
-            return None  # a broker's Error, for which no message of the dialog waits
+            return None  # a broker Error; no message of the dialog waits for it
         return Status(
             self.codec.conversation(record.key),
             database.name,

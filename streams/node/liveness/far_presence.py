@@ -1,10 +1,11 @@
 """The reachable next hops in another Kafka cluster.
 
-The predicate is the same as in :mod:`streams.node.liveness.presence`: five seconds of silence by
-the reader's own clock, which advances only with its own presence. The reader's heartbeats are
-written only to its own cluster, so they cannot show how far it has read the other cluster's topic.
-Instead, every name in that topic gets five more seconds whenever the reader may have been suspended
-or disconnected from its own cluster. The names of an unreachable cluster are also silent.
+The predicate is the same as in :mod:`streams.node.liveness.presence`: five seconds without a
+heartbeat by the reader's own clock, which advances only with its own presence. The reader's
+heartbeats are written only to its own cluster, so they cannot show how far it has read the other
+cluster's topic. Instead, every name in that topic gets five more seconds whenever the reader may
+have been suspended or disconnected from its own cluster. If a cluster is unreachable, no heartbeats
+of its names arrive, so they become unreachable too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class FarPresence:
     _periods: dict[str, float] = field(default_factory=dict)
 
     def beat(self, at: float, period: float = 1.0) -> None:
-        """Record that the reader's own presence has advanced; the next is due in ``period`` s."""
+        """Record a heartbeat of the reader itself; the next one is due in ``period`` seconds."""
         gap = 0.0 if self._own_at is None else at - self._own_at
         step = min(gap, STEP * self._own_period)
         if self._own_at is None or gap >= SILENCE * self._own_period:
@@ -43,7 +44,7 @@ class FarPresence:
             self._periods[instance] = period
 
     def reachable(self, instance: str, at: float) -> bool:
-        """Return whether an instance is reachable; true while this cannot be judged."""
+        """Return whether an instance is reachable; true while this cannot be determined."""
         if self._own_at is None or at - self._own_at >= SILENCE * self._own_period:
             return True
         silent = self._clock - max(self._awake, self._changed.get(instance, 0.0))

@@ -1,14 +1,14 @@
-"""Kafka's clock as a process knows it; messages have timestamps, but machines' clocks differ.
+"""Kafka's clock as a process estimates it, because the clocks of machines differ.
 
 The broker stamps heartbeats when it appends them (``LogAppendTime``), so a reader knows the
 broker's clock relative to its own monotonic clock, with a delay equal to the transfer time. The
-transfer takes a fraction of a second, and the clock uses the record with the shortest transfer in
-ten seconds. All workers of a cluster use this clock. A machine's own clock may be wrong or may be
-changed, so it is used only until Kafka's clock is known.
+transfer takes a fraction of a second, and the clock uses the record with the shortest transfer
+within ten seconds. All workers of a cluster use this clock. A machine's own clock may be wrong or
+may be changed, so it is used only until Kafka's clock is known.
 
-The clock is not set back when that record becomes too old and later records took longer, because a
-message could then be in its queue before it was sent. Instead, the clock runs slower until it is
-right.
+When that record becomes too old and later records took longer, the clock is not set back: otherwise
+a message could be in its queue before the time at which it was sent. Instead, the clock runs slower
+until it is correct.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from collections import deque
 from streams.times import LATEST
 
 SAMPLES = 10
-"""The clock uses the fastest record of this many seconds."""
+"""The clock uses the record with the shortest transfer in this many seconds."""
 FRESH = 2.0
-"""A record counts as new if the topic was read to its end within this many seconds before."""
+"""A record counts as new if the topic was read to its end at most this many seconds earlier."""
 STEP = 1.0
-"""Seconds by which this clock must be ahead to be set back at once."""
+"""If the clock is ahead by at least this many seconds, it is set back at once."""
 DIFFERENCE = 24 * 3600.0
-"""Maximum seconds by which the clock of another cluster may plausibly differ from ours."""
+"""Maximum number of seconds by which another cluster's clock may plausibly differ from ours."""
 SLEW = 0.5
 """The fraction by which the clock runs slower while it is ahead by less than :data:`STEP`."""
 
@@ -32,16 +32,16 @@ SLEW = 0.5
 class KafkaClock:
     """The broker's clock. Every ``at`` is a time of the process's monotonic clock, in seconds.
 
-    ``own``: seconds by which the machine's clock is ahead of the monotonic clock at the start. One
-    thread updates the clock; any thread may read it.
+    ``own``: seconds by which the machine's clock is ahead of the monotonic clock at the start. Only
+    one thread updates the clock; any thread may read it.
     """
 
     def __init__(self, own: float = 0.0) -> None:
         self._samples: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._end_read = float("-inf")
-        # The seconds by which Kafka's clock is ahead of the monotonic clock, the seconds by which
-        # this machine's clock was ahead at that time, and that time. These are one tuple, because
-        # other threads read them.
+        # Seconds by which Kafka's clock is ahead of the monotonic clock, seconds by which this
+        # machine's clock was ahead at that time, and that time. They form one tuple because other
+        # threads read them.
         self._course = own, own, 0.0
 
     def end_read(self, at: float) -> None:
@@ -61,14 +61,15 @@ class KafkaClock:
         self._course = best, ours if ours - best < STEP else best, at
 
     def now(self, at: float) -> int:
-        """Return Kafka's time in epoch milliseconds, or the machine's while Kafka's is unknown."""
+        """Return Kafka's time in epoch milliseconds; the machine's time if Kafka's is unknown."""
         return int((at + self._ahead(at)) * 1000)
 
     def is_plausible(self, appended: int, at: float) -> bool:
         """Return whether a broker of another cluster may have this time (epoch milliseconds).
 
-        If its topic lets writers set the timestamps, a single record could otherwise shift the
-        expiries and timestamps of all copies by thousands of years, and no broker accepts these.
+        If writers can set the timestamps in its topic, a single record could otherwise shift the
+        expiries and timestamps of all copies by thousands of years, and brokers reject such
+        timestamps.
         """
         return abs(appended - self.now(at)) <= DIFFERENCE * 1000
 

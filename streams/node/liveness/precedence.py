@@ -1,15 +1,15 @@
 """Order the workers that share instances, differently at each instance.
 
-Each instance is a consumer group, and with one partition the range assignor gives that partition to
-the group's first member by name. With the same order everywhere, the first worker would get every
-instance. So the members of a slot have a different name at each instance, by a rule that all
-processes follow without communication. A process needs only the slot's number (1 for ``b``,
-``hopline-1`` or ``1``) and the instances of the catalog in order.
+Each instance has a consumer group. If it has only one partition, the range assignor assigns that
+partition to the group's first member by name. If the order were the same everywhere, the first
+worker would get every instance. So the members of a slot have a different name at each instance, by
+a rule that all processes follow without communication. A process needs only the slot's number (1
+for ``b``, ``hopline-1`` or ``1``) and the instances of the catalog in order.
 
 Slots are added one by one: at each instance in turn, the new slot is ordered before a slot that
-would otherwise have one more partition. Slots 0 to n - 1 then share all partitions evenly for every
-n, and the partitions of a missing slot are distributed among all others. Other slots keep their
-partitions when a slot returns.
+would otherwise have one more partition. So for every n, slots 0 to n - 1 share all partitions
+evenly, and the partitions of a missing slot are distributed among all others. Other slots keep
+their partitions when a slot returns.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def member_name(slot: str, home: str, partitions: Mapping[str, int]) -> str:
     """Return the member name of a slot in the group of one of these homes.
 
     ``partitions`` maps every instance in the catalog to its number of partitions. A slot without a
-    number has a random place at each home; at a pair, every slot has a random place.
+    number has a random rank at each home; at a pair, every slot has a random rank.
     """
     number = number_of_slot(slot)
     if number is None or number >= _MOST or home not in partitions:
@@ -59,7 +59,7 @@ def _keys(partitions: tuple[tuple[str, int], ...], slot: int) -> dict[str, str]:
     orders = [[(_ALL // 2, 0)] for _ in partitions]
     keys = [_ALL // 2] * len(partitions)
     for newcomer in range(1, slot + 1):
-        extras: Counter[int] = Counter()  # partitions that exceed an even share
+        extras: Counter[int] = Counter()  # number of partitions above an even share
         seconds: Counter[tuple[int, int]] = Counter()  # by the first and the second slot
         for at, (_, count) in enumerate(partitions):
             order = orders[at]

@@ -1,17 +1,16 @@
-"""Reachable next hops: the only predicate that failover, 9753 and 11290 depend on.
+"""Reachable next hops: the only predicate on which failover, 9753 and 11290 depend.
 
 A durable topic never rejects a record, so "unreachable" is defined by heartbeats. A forwarder
-writes its ``presence`` once a second. An instance is unreachable when its presence has not
-changed for five seconds by the *reader's* own clock. That clock advances only when the reader sees
-its own presence advance, because the records of other names are interleaved with its own in the
-topic. The clock advances by little more than a second at a time, however long the reader was
-suspended. No instance is judged while the reader may have been suspended or disconnected. The
-reader judges an instance only if its own presence has advanced within five seconds, and if it has
-read the topic to its end since then.
+writes its ``presence`` once a second. An instance is unreachable when its presence has not changed
+for five seconds by the *reader's* own clock. That clock advances only when the reader reads its own
+heartbeats, because the records of other names are interleaved with them in the topic. The clock
+advances by little more than a second at a time, however long the reader was suspended. The reader
+does not judge any instance while it may have been suspended or disconnected: its own presence must
+have advanced within five seconds, and it must have read the topic to its end since then.
 
-These limits apply to a cluster with up to 200 names. With more names, each sends heartbeats less
-often (:func:`period_of`), because every process reads all heartbeats, and the cost would grow with
-the square of the number of processes. A heartbeat states the time until the next heartbeat, and all
+These limits apply to a cluster with up to 200 names. With more names, each name sends heartbeats
+less often (:func:`period_of`): every process reads all heartbeats, so the cost would grow with the
+square of the number of processes. A heartbeat contains the time until the next heartbeat, and all
 limits are multiples of that period.
 """
 
@@ -24,13 +23,13 @@ from streams.node.liveness.slot_owners import MANY, Keeps, displaced, keeps_none
 from streams.protocol import LONGEST_PERIOD
 
 SILENCE = 5.0
-"""Number of one-second periods without a change after which an instance is unreachable."""
+"""Number of one-second periods without a change until an instance is unreachable."""
 
 STEP = 2.0
 """Maximum advance of the reader's clock by one of its own heartbeats, in periods of one second."""
 
 EACH_SECOND = 200
-"""Maximum number of names with one heartbeat per second; more names share this rate."""
+"""Maximum number of names that send one heartbeat per second; more names share this rate."""
 
 
 def period_of(names: int) -> float:
@@ -40,10 +39,10 @@ def period_of(names: int) -> float:
 
 @dataclass(slots=True)
 class Presence:
-    """Heartbeats as one reader saw them; every ``at`` is the reader's monotonic clock in seconds.
+    """Heartbeats as read by one reader; every ``at`` is its monotonic clock in seconds.
 
-    ``own`` is the name under which the reader itself writes; ``since`` is its start. Names for
-    which ``keeps`` returns true are removed only when they are silent.
+    ``own`` is the name under which the reader itself writes, and ``since`` is its start time. Names
+    for which ``keeps`` returns true are removed only if their heartbeats stop.
     """
 
     own: str
@@ -76,7 +75,7 @@ class Presence:
     ) -> bool:
         """Record a heartbeat; the next is due in ``period`` seconds. Return whether it is our own.
 
-        A heartbeat with an old count is ignored. ``clock``: the value of :attr:`clock` when the
+        Heartbeats with an old count are ignored. ``clock``: the value of :attr:`clock` when the
         heartbeat was read, if it is recorded only later.
         """
         if self._count.get(instance) == (replica, count):
@@ -97,7 +96,7 @@ class Presence:
         return instance == self.own
 
     def _forget(self) -> None:
-        """Remove names that were unreachable for twice the limit, as if they had never existed."""
+        """Remove names that have been unreachable for twice the limit."""
         for instance, at in list(self._changed.items()):
             silence = SILENCE * self._periods.get(instance, 1.0)
             if instance != self.own and self._clock - at >= 2 * silence:
@@ -118,7 +117,7 @@ class Presence:
         self._end_read = at
 
     def may_judge(self, at: float) -> bool:
-        """Return whether the reader itself is awake, connected and up to date."""
+        """Return whether the reader itself is running, connected and up to date."""
         own = self._own_at
         return (
             own is not None
@@ -127,7 +126,7 @@ class Presence:
         )
 
     def reachable(self, instance: str, at: float, silence: float = SILENCE) -> bool:
-        """Return whether an instance is reachable; true while this cannot be judged.
+        """Return whether an instance is reachable; true while this cannot be determined.
 
         ``silence``: the maximum number of seconds without a change, at one heartbeat per second.
         """

@@ -1,9 +1,9 @@
 """The owners of slots, as shown by their heartbeats.
 
-A slot is a worker's name across restarts, and one process at a time uses it. A starting worker
-first checks here that its slot is free. The worker must not wait longer for a killed predecessor
-than the detection takes, and must not fence a live predecessor, which would restart and fence the
-new worker in turn.
+A slot is a worker's name across restarts, and only one process at a time may use it. A starting
+worker first checks here that its slot is free. It must not wait for a killed predecessor longer
+than the detection takes. It must not fence a live predecessor either, which would restart and fence
+the new worker in turn.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MANY = 1_000
 Any client with write access to ``presence`` can write heartbeats under any number of names.
 """
 MOST_NAMES = 1 << 14
-"""Maximum number of names besides the ones that the reader needs, even if all send heartbeats.
+"""Maximum number of names that the reader does not need, even if all of them send heartbeats.
 
-With 12,000 names, heartbeats have their longest period.
+With 12,000 names, the period of heartbeats is at its maximum.
 """
 
 _Name = TypeVar("_Name", bound=Hashable)
 Keeps = Callable[[str], bool]
-"""Returns whether the reader needs a name, so that no number of other names displaces it."""
+"""Returns whether the reader needs a name; other names never displace such a name."""
 
 
 def keeps_none(_: str) -> bool:
@@ -42,7 +42,7 @@ def keeps_none(_: str) -> bool:
 def displaced(seen_at: Mapping[_Name, float], keeps: Callable[[_Name], bool]) -> list[_Name]:
     """Return the names to remove if there are too many: the oldest quarter.
 
-    ``seen_at``: when the last heartbeat of each name was read.
+    ``seen_at``: the time at which the last heartbeat of each name was read.
     """
     excess = len(seen_at) - MOST_NAMES * 3 // 4
     if excess <= 0:
@@ -67,19 +67,20 @@ class _Heartbeat(NamedTuple):
     replica: str
     number: int
     appended: int
-    came: bool  # after the end of the topic was read for the first time
-    fresh: float  # milliseconds for which the heartbeat may show a live owner
-    due: float  # when a running owner must have sent another; a final heartbeat does not change it
+    came: bool  # read after the topic was first read to its end
+    fresh: float  # milliseconds for which the heartbeat may prove a live owner
+    due: float  # when a running owner must have sent another; not changed by a final heartbeat
 
 
 @dataclass(slots=True)
 class SlotOwners:
     """The last heartbeat of each slot; ``own`` is the reader's own replica.
 
-    Any client may also use that replica, so ``keeps`` must return true for the reader's own slots.
+    Any client may also write under that replica, so ``keeps`` must return true for the reader's own
+    slots.
 
     One thread updates this object; any thread may read it. Times are in epoch milliseconds by
-    Kafka's clock, taken from the newest heartbeat of any name, because no other clock may decide
+    Kafka's clock, which is taken from the newest heartbeat of any name. No other clock may decide
     which processes are alive.
     """
 
@@ -132,12 +133,12 @@ class SlotOwners:
         self._other.pop(slot, None)
 
     def time(self, appended: int) -> None:
-        """Record when a heartbeat of any name was appended."""
+        """Record the append time of a heartbeat of any name."""
         self._newest = max(self._newest, appended)
 
     @property
     def is_end_read(self) -> bool:
-        """Return whether the topic was ever read to its end."""
+        """Return whether the topic has been read to its end at least once."""
         return self._end_read
 
     def __len__(self) -> int:
@@ -149,22 +150,22 @@ class SlotOwners:
         self._end_read = True
 
     def has_left(self, slot: str) -> bool:
-        """Return whether the last owner has stopped properly, and has been silent since.
+        """Return whether the last owner has stopped properly and has sent no heartbeat since.
 
-        Any client with write access to ``presence`` can write a final heartbeat. So it counts only
-        one and a half periods after the slot's last other heartbeat. By then, a running owner has
-        sent another heartbeat, which refutes the final one.
+        Any client with write access to ``presence`` can write a final heartbeat. So a final
+        heartbeat counts only one and a half periods after the slot's last other heartbeat. By then,
+        an owner that is still running has sent another heartbeat, which disproves the final one.
         """
         last = self._last.get(slot)
         return last is not None and last.number == LEFT and self._newest >= last.due
 
     def last_heartbeat(self, slot: str) -> int:
-        """Return the count of the reader's last heartbeat that was read back, or 0."""
+        """Return the count of the reader's own last heartbeat that it has read, or 0."""
         mine = self._mine.get(slot)
         return 0 if mine is None else mine.number
 
     def has_rival(self, slot: str) -> bool:
-        """Return whether, by Kafka's timestamps, another process sends heartbeats of this slot."""
+        """Return whether another process sends heartbeats of this slot, by Kafka's timestamps."""
         mine, other = self._mine.get(slot), self._other.get(slot)
         if mine is None or other is None or other.number == LEFT:
             return False

@@ -1,4 +1,4 @@
-"""The claims in partners' heartbeats, and the answers that follow from them (reference 2.4).
+"""The claims in the heartbeats of partners, and the answers derived from them (reference 2.4).
 
 A heartbeat contains a claim for each mirrored database of its instance, based on its writer's
 catalog. The user of a mirrored route evaluates the last claims of both partners.
@@ -34,7 +34,7 @@ def claims_of(catalog: CatalogView | None, instance: str) -> tuple[Claim, ...]:
 def by_broker(claims: Iterable[Claim]) -> Mapping[str, Claim]:
     """Map each broker id (:func:`broker_key`) to its first claim, for :func:`answer_in`.
 
-    There may be thousands of claims and questions.
+    The map is needed because there may be thousands of claims and questions.
     """
     found: dict[str, Claim] = {}
     for claim in claims:
@@ -45,14 +45,14 @@ def by_broker(claims: Iterable[Claim]) -> Mapping[str, Claim]:
 def answer_in(
     claims: Mapping[str, Claim], catalog: CatalogView, instance: str, pair: Pair
 ) -> tuple[Role, int] | None:
-    """Return a partner's role and epoch in a pair, according to its claims; ``None`` if unknown.
+    """Return a partner's role and epoch in a pair according to its claims; ``None`` if unknown.
 
     If the catalog contains the mirrored database, a contradicting claim is ignored, so that a
     writer of heartbeats cannot take the role from a partner. A claim contradicts the catalog if its
     epoch is above that of the catalog (whose newest version may not have been read yet), or if it
-    states the other role in the same epoch. A database without a claim may be unmirrored if the
-    catalog contains its instance; the database is then its own principal. A route without a broker
-    id (C-06) also needs the catalog.
+    claims the other role in the same epoch. If the catalog contains the instance of a database
+    without a claim, the database may be unmirrored, and is then its own principal. A route without
+    a broker id (C-06) also needs the catalog.
     """
     here = catalog.instances.get(instance)
     found = None if here is None else _asked_for(here, pair.service, pair.broker)
@@ -76,7 +76,7 @@ def _is_borne_out(claim: Claim, mirror: Mirror) -> bool:
 
 
 def _asked_for(here: Instance, service: str, broker: str | None) -> Database | None:
-    """Return the database in question, found by its broker id or, without one, by its service."""
+    """Return the database in question, found by its broker id, or by its service without an id."""
     if broker is not None:
         return here.with_broker_id(broker)
     hosts = [d for d in here.databases.values() if service in d.services]

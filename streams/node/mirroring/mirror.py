@@ -1,18 +1,18 @@
 """Choose the principal of a mirrored route, by the rules of reference 2.4.
 
 An instance that uses a mirrored route asks **both** partners which of them is the principal, and
-sends to neither partner before one of them claims the role. The instance stays with that principal
+does not send to either before one of them claims the role. The instance stays with that principal
 until a failure (U-15): the principal is unreachable, reports that it is no longer the principal, or
-does not answer although copies to it remain unacknowledged. Then both partners are asked again, at
-once and later with the back-off of a retry (U-27); the other partner is used only if **it claims
-the role**. Otherwise messages remain where they are (9794), because the partners may still reach
-each other when this instance cannot reach the principal.
+does not answer although copies to it remain unacknowledged. Then the instance asks both partners
+again, at once and later with the back-off of a retry (U-27). It uses the other partner only if
+**that partner claims the role**. Otherwise messages remain where they are (9794), because the
+partners may still reach each other although this instance cannot reach the principal.
 
-*Epochs* prevent trust in a deposed principal. Every failover creates a higher epoch, and every
-answer states the newest epoch that the partner knows. A claim counts only for the newest epoch
-known to this instance, and an epoch has only one holder.
+*Epochs* prevent an instance from trusting a former principal. Every failover creates a higher
+epoch, and every answer contains the newest epoch that the partner knows. A claim counts only for
+the newest epoch that this instance knows, and each epoch has only one holder.
 
-No question is actually sent, because a partner's last claim is the answer (``claims`` and
+No request is actually sent, because a partner's last claim is the answer (``claims`` and
 ``principals``).
 """
 
@@ -86,7 +86,7 @@ class MirroredRoute:
 
     ``principal`` is the only partner to which messages may be sent, ``epoch`` the newest known
     epoch, ``holder`` the partner that claimed that epoch. If this state is lost, both partners are
-    asked as on first use.
+    asked again, as on first use.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -111,7 +111,8 @@ class MirroredRoute:
     def failed(self, partner: int, sent_at: int, now: int) -> Step:
         """Doubt the principal: a copy sent to it at ``sent_at`` was not acknowledged in time.
 
-        The principal keeps the role while it is asked again, and loses it if it does not answer.
+        The principal keeps the role while it is asked again; it loses the role if it does not
+        answer.
         """
         asked = self._partners[partner]
         if partner == self.principal and not asked.owes and asked.heard[1] <= sent_at:
@@ -122,8 +123,9 @@ class MirroredRoute:
     def answer(self, said: RoleAnswer, now: int) -> Step:
         """Process a partner's answer, unless the same partner has given a newer answer."""
         partner = self._partners[said.partner]
-        # A partner's epoch only grows, so an answer with a higher epoch is later, even if it was
-        # requested earlier. Of two answers to one question, the answer without a claim counts.
+        # A partner's epoch only increases, so an answer with a higher epoch is newer, even if it
+        # was requested earlier. Of two answers to the same question, the answer without a claim
+        # counts.
         heard = (said.epoch, said.as_of, said.role is Role.MIRROR)
         if self._asked_at is None or said.as_of < self._since or heard < partner.heard:
             return Step()
@@ -139,19 +141,19 @@ class MirroredRoute:
         return self._round(now)
 
     def tick(self, now: int) -> Step:
-        """Process timeouts; partners that have not answered are asked again when due."""
+        """Process timeouts; ask partners that have not answered again when due."""
         return Step() if self._asked_at is None else self._round(now)
 
     @property
     def next_due(self) -> int | None:
-        """Return the time at which :meth:`tick` is next needed."""
+        """Return the time at which :meth:`tick` must be called next."""
         owed = self.principal is None or any(p.owes for p in self._partners)
         if self._asked_at is None or not owed:
             return None
         return self._asked_at + (self.limits.retry_after(self._rounds - 1) if self._rounds else 0)
 
     def _lose(self) -> None:
-        """Forget the principal; ask both partners at once if it was used since the last round."""
+        """Forget the principal; if it was used since the last round, ask both partners at once."""
         self.principal = None
         if self._used:
             self._rounds = 0

@@ -1,9 +1,9 @@
 """The owner of a database's topics: its instance, or its mirrored pair.
 
 A mirrored database has its own ``cmd``, ``out``, ``in``, ``ack`` and ``dialog``, named after the
-pair. Only the principal's worker consumes them, so a failover changes the consumer and copies
-nothing. A pair's worker sees only the databases of the pair; the instance's other worker sees all
-remaining databases.
+pair. Only the principal's worker consumes them, so a failover changes only the consumer and does
+not copy data. A pair's worker sees only the databases of the pair; the instance's other worker sees
+all remaining databases.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streams.topology import Role
 def receiving_database(
     here: Instance, parties: Parties, conversation: uuid.UUID, *, inside: bool
 ) -> str | None:
-    """Return the database that gets a frame whose dialog has no endpoint (R7.2, U-13)."""
+    """Return the database that receives a frame whose dialog has no endpoint (R7.2, U-13)."""
     home = here.with_broker_id(parties.from_broker) if inside else None
     name = None if home is None else home.name
     return locate(here, parties.to_service, parties.to_broker, name, conversation)
@@ -29,7 +29,7 @@ def receiving_database(
 def owner_of(
     catalog: CatalogView, instance: str, parties: Parties, conversation: uuid.UUID, *, inside: bool
 ) -> str | None:
-    """Return the mirrored database to whose topics a delivered frame belongs, if any."""
+    """Return the mirrored database whose topics receive a delivered frame, if any."""
     name = receiving_database(catalog.instances[instance], parties, conversation, inside=inside)
     return name if name is not None and (instance, name) in catalog.mirrors else None
 

@@ -1,9 +1,9 @@
 """The principal of each mirrored pair, according to the claims in the partners' heartbeats.
 
-A forwarder that uses a mirrored route asks both partners (``mirror``). No question is sent, because
-the answer is a partner's last claim, as long as the partner is reachable. A partner that is silent
-or has no claim has not answered. All state is in memory, so after a restart both partners are asked
-again.
+A forwarder that uses a mirrored route asks both partners (``mirror``). No request is sent, because
+a partner's last claim is its answer as long as the partner is reachable. A partner that is
+unreachable or has no claim counts as not having answered. All state is in memory, so after a
+restart both partners are asked again.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from streams.protocol import Claim, Limits
 from streams.routing import Address
 
 MOST_PAIRS = 10_000
-"""Maximum number of routes, because messages may name any broker id; the oldest is evicted."""
+"""Maximum number of routes; the oldest is evicted. Messages may name any broker id."""
 
 _ROUNDS = 3
-"""Maximum number of rounds of answers, because an answer may lead to another question."""
+"""Maximum number of rounds of questions and answers; an answer may lead to another question."""
 
 
 class Peers(Protocol):
@@ -86,7 +86,7 @@ class Principals:
 
     @property
     def are_asked_for(self) -> bool:
-        """Return whether any mirrored route was used, in which case claims must be evaluated."""
+        """Return whether any mirrored route was used, so that claims must be evaluated."""
         return bool(self._routes)
 
     def look(self, now: int) -> tuple[Event, ...]:
@@ -121,8 +121,8 @@ class Principals:
     def _settle(self, questions: Sequence[tuple[Pair, int]], now: int) -> None:
         """Answer the open questions for which claims are known.
 
-        For a copy, only the ``questions`` about its own pair are answered, because there may be
-        thousands of others.
+        For a copy, only the ``questions`` about its own pair are answered: there may be thousands
+        of other questions.
         """
         for _ in range(_ROUNDS):
             for pair, partner in questions:
@@ -145,7 +145,7 @@ class Principals:
         said = answer_in(
             self._by_broker(instance, claims or ()), self._peers.catalog, instance, pair
         )
-        if said is None:  # evaluate again: the catalog may not have been read that far
+        if said is None:  # evaluate again: the catalog may not be up to date yet
             self._seen[instance] = None
             return False
         self._note(pair, self._routes[pair].answer(RoleAnswer(partner, *said, as_of), now), now)
