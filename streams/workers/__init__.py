@@ -4,16 +4,15 @@ On a message's path, ``endpoint`` reads the message from ``cmd`` and writes it t
 ``forwarder`` forwards it at each hop; the ``endpoint`` of the other side delivers it to a queue.
 ``endpoint`` and ``forwarder`` are packages, and neither imports the other.
 
-Both packages share these modules: ``control`` provides the catalog and Kafka's time, and reads and
+Both packages use these modules: ``control`` provides the catalog and Kafka's time, and reads and
 writes heartbeats. ``slot`` is a worker's name across restarts, and ``ownership`` is a worker's
 right to work for a mirrored pair. ``produce_when_full`` passes records to Kafka's client,
-``record_errors`` separates errors that a record causes from all others, and ``event_counts``
+``record_errors`` distinguishes errors that a record causes from all others, and ``event_counts``
 contains a worker's counters.
 
-The modules around them: ``process`` starts and stops workers, and trims topics; ``collector`` tunes
-the garbage collector, ``log_context`` names the worker in log lines, ``pulse`` detects hung
-threads.
-``http`` serves ``health`` and ``metrics``.
+The other modules serve the whole process: ``process`` starts and stops workers, and trims topics;
+``collector`` tunes the garbage collector; ``log_context`` names the worker in log lines; ``pulse``
+detects hung threads; ``http`` serves ``health`` and ``metrics``.
 """
 
 from streams.kafka import FencedError

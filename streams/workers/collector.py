@@ -1,8 +1,8 @@
 """Tune Python's garbage collector for a process with many workers.
 
-Workers create many values but no reference cycles, so reference counting frees them at once. By
-default, the collector scans a batch's values again and again while they are in use, and sometimes
-scans every open dialog. These scans took half of an endpoint worker's time.
+Workers create many values but no reference cycles, so reference counting frees them at once. With
+its default settings, the collector scans a batch's values repeatedly while they are in use, and
+sometimes scans every open dialog. These scans took half of an endpoint worker's time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _YOUNG = 200_000
 
 
 _found: list[tuple[int, int, int]] = []
-"""The thresholds that each open context found on entry, beginning with the original values."""
+"""The thresholds at the entry of each open context, beginning with the original values."""
 _changing = threading.Lock()
 
 
@@ -25,7 +25,7 @@ _changing = threading.Lock()
 def collecting_rarely() -> Iterator[None]:
     """Collect rarely, and never collect existing values, while this context is open.
 
-    Contexts may overlap and close in any order; the last context to close restores the collector.
+    Contexts may overlap and close in any order; the last context to close restores the settings.
     """
     with _changing:
         _found.append(gc.get_threshold())
@@ -46,8 +46,8 @@ def keep() -> None:
     """Exclude all values that exist now, such as restored dialogs, from collection.
 
     Reference cycles, such as those of the XML validator's errors, are collected first, because
-    frozen cycles are never freed. This takes 0.1 s for 100,000 restored dialogs, 3 % of the time to
-    restore them.
+    frozen cycles are never freed. For 100,000 restored dialogs, this takes 0.1 s, which is 3 % of
+    the time to restore them.
     """
     gc.collect()
     gc.freeze()

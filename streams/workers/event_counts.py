@@ -1,6 +1,6 @@
-"""Counters of workers, updated per transaction and statistics report, not per record.
+"""Counters of workers, updated for each transaction or statistics report, not for each record.
 
-One thread writes the figures and another reads them. Each figure is replaced as a whole; the
+One thread writes the figures, and another reads them. Each figure is replaced as a whole, but the
 figures need not be consistent with each other.
 """
 

@@ -1,4 +1,4 @@
-"""Health and readiness of a process, as sentences for HTTP."""
+"""The health and the readiness of a process, as sentences for HTTP."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Health:
             yield f"Kafka at {where} has not responded within {self._within:g} s."
 
     def missing(self) -> Iterator[str]:
-        """Yield the reasons for not being ready: parts that have failed or have not started."""
+        """Yield the reasons why the process is not ready: parts that have failed or not started."""
         yield from self._process.failures()
         yield from self._process.missing()
 

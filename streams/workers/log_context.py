@@ -1,4 +1,4 @@
-"""The worker from which a log line comes."""
+"""The worker that has written a log line."""
 
 from __future__ import annotations
 

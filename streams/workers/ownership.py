@@ -1,6 +1,6 @@
 """Decide when a worker is active: always for an instance; for a pair, only as the principal.
 
-The catalog states the principal of a pair (its role, with an epoch). A worker for a pair waits
+The catalog contains the principal of a pair (as a role with an epoch). A worker for a pair waits
 until its instance is the principal, and stops when the instance loses the role.
 """
 
@@ -16,7 +16,7 @@ from streams.workers.control import Control
 _LOOK = 0.1
 """Seconds between checks whether the instance has the role."""
 _SLEPT = 1.0
-"""Seconds of suspension after which the catalog is checked before anything else."""
+"""Seconds of suspension after which the catalog is read before any other work."""
 
 
 class PairOwnership:
@@ -56,12 +56,12 @@ class PairOwnership:
 
     @property
     def may_go(self) -> bool:
-        """Return whether the right may be lost at any moment, as is the case for a pair."""
+        """Return whether the right may be lost at any time, which is true for a pair."""
         return self._pair is not None
 
     @property
     def suffix(self) -> str:
-        """Return the suffix of the group name, so that no earlier session delays this ownership.
+        """Return the suffix of the group name, which prevents delays by earlier sessions.
 
         The suffix is empty for an instance.
         """
@@ -78,7 +78,7 @@ class PairOwnership:
         return self._pair is None or self._held() == self._epoch
 
     def begins(self, stop: threading.Event) -> bool:
-        """Wait for the role; return ``False`` if stopped before that."""
+        """Wait for the role; return ``False`` if stopped first."""
         while not stop.is_set():
             self._epoch = self._held()
             if self._epoch is not None:

@@ -21,8 +21,8 @@ class Room:
     def produce(self, topic: str, *record: Any, **named: Any) -> None:
         """Produce a record; wait for space if the local queue is full.
 
-        Raises SurroundingsError if stopped during the wait; the input is then not committed, and is
-        read again.
+        Raises SurroundingsError if stopped during the wait; the input is then not committed and
+        will be read again.
         """
         while True:
             try:

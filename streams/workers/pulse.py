@@ -1,7 +1,7 @@
 """Detect hung threads by counting their turns.
 
-A call of Kafka's client may never return. Turns are counted, not timed, so a suspended process or
-machine does not look like a hung one.
+A call of Kafka's client may never return. Turns are counted, not timed, so that a suspended process
+or machine does not look hung.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _failures: dict[int, BaseException] = {}
 
 
 def beat() -> None:
-    """Count a turn of the calling thread, which must repeat the call from now on."""
+    """Count a turn of the calling thread, which must call this regularly from now on."""
     here = threading.get_ident()
     _beats[here] = _beats.get(here, 0) + 1
 
 
 def rest() -> None:
-    """Stop watching this thread, because it may wait indefinitely."""
+    """Stop watching the calling thread, because it may wait indefinitely."""
     _beats.pop(threading.get_ident(), None)
 
 
 @contextmanager
 def closing(close: Callable[[], None]) -> Iterator[None]:
-    """Run the block, then ``close``, which may hang; the block's error is then known anyway.
+    """Run the block, then ``close``; make the block's error known even if ``close`` hangs.
 
     Otherwise the error of a thread that cannot close its clients would never be reported.
     """
@@ -54,7 +54,7 @@ def failure_of(thread: threading.Thread) -> BaseException | None:
 
 
 class Pulses:
-    """The pulses of the threads that ``threads`` returns, as seen by a periodic observer."""
+    """The pulses of the threads that ``threads`` returns, checked periodically."""
 
     def __init__(
         self, threads: Callable[[], Iterable[threading.Thread]], hung_after: float = HUNG

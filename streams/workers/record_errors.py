@@ -1,8 +1,8 @@
-"""Decide whether a record caused an error: if so, the worker reports the record and continues.
+"""Decide whether a record has caused an error; if so, the worker reports it and continues.
 
-Any other error ends the worker. A worker that ended because of a record would read the record again
-after every restart, and block all other records. A worker that blamed a record for an error of its
-environment would reject or drop records that can be processed later.
+Any other error ends the worker. If a worker ended because of a record, it would read the record
+again after every restart, and all other records would be blocked. If a worker attributed an error
+of its environment to a record, it would reject or drop records that can be processed later.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ REJECTED = {
     KafkaError.INVALID_RECORD: Number.CORRUPTED_HEADER,
     KafkaError.INVALID_TIMESTAMP: Number.CORRUPTED_HEADER,
 }
-"""Kafka's errors for records that it will never accept, with the numbers that are reported.
+"""Kafka's errors for records that it will never accept, with the error numbers to report.
 
 Any other error that aborts a transaction is not caused by its records, which are read again.
 """
 
 _Cause = tuple[type[Exception], CodeType | None, int]
-"""An error's class and the innermost line of its traceback; both are limited in number."""
+"""An error's class and the innermost line of its traceback; the number of both is limited."""
 
 
 class Tracebacks:
-    """Log failures with their tracebacks, once a minute for each cause.
+    """Log failures with their tracebacks, at most once a minute for each cause.
 
-    Any record may cause a failure, and each of these records is reported by an event anyway.
-    ``clock`` is monotonic, in seconds.
+    Any record may cause a failure, and each such record is reported by an event anyway. ``clock``
+    is monotonic, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -50,12 +50,12 @@ class Tracebacks:
             logger.error("%s%s", what, more(omitted), exc_info=error)
 
     def due(self, error: Exception) -> int | None:
-        """Return how often the cause was not logged; ``None`` if it is not to be logged now."""
+        """Return how often the cause was not logged; ``None`` if it must not be logged now."""
         return self._causes.due(_cause_of(error))
 
 
 class Skips:
-    """Log records of one topic that are skipped, once a minute for each cause."""
+    """Log skipped records of one topic, at most once a minute for each cause."""
 
     def __init__(self, topic: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._topic, self._causes = topic, Causes(clock)
@@ -81,7 +81,7 @@ def _cause_of(error: Exception) -> _Cause:
 
 
 def is_caused_by_record(error: Exception) -> bool:
-    """Return whether a record caused an error, rather than misuse, Kafka or the environment.
+    """Return whether an error was caused by a record, not by misuse, Kafka or the environment.
 
     A record is also the cause if it needs another record that was deleted (GoneError).
     """

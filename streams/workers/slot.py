@@ -4,14 +4,15 @@ A worker that restarts in its slot gets its partitions back at once, because Kaf
 member id (``group.instance.id``) and does not wait for a session timeout. The previous owner is
 fenced in the group (an endpoint worker also by its transactional id), and its process exits.
 
-Kafka's client also considers itself fenced if the group coordinator was unavailable for longer than
-a session while the worker waited for Kafka, if Kafka aborted a transaction that took too long, or
-if another client has written a record with the worker's producer id. If no other process then sends
-heartbeats in the slot, the worker restarts its loop. It first waits until it has read back three
-of its own heartbeats. This takes a few seconds, which limits the number of restarts.
+Kafka's client considers itself fenced in three other cases: the group coordinator was unavailable
+for longer than the session timeout while the worker waited for Kafka; Kafka aborted a transaction
+that took too long; or another client has written a record with the worker's producer id. If no
+other process sends heartbeats in the slot, the worker restarts its loop. Before that, it waits
+until it has read three of its own heartbeats. This takes a few seconds, which limits the rate of
+restarts.
 
-Two processes started with one slot by mistake would fence each other forever. So a process does not
-take a slot that has heartbeats, and takes either all of its slots or none.
+If two processes were started with the same slot by mistake, they would fence each other forever. So
+a process does not take a slot that has heartbeats, and it takes either all of its slots or none.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ UNNAMED = "0"
 """Slot of an endpoint worker without a named slot, because its transactions need a name."""
 _LOOK = 0.05
 _RETURNED = 3
-"""Number of our heartbeats to read back after a fence; by then, a rival has also written some."""
+"""Number of our heartbeats to read after a fence; by then, a rival has also written some."""
 _RETURNED_WITHIN = 30.0
-"""Seconds allowed for reading back the heartbeats."""
+"""Seconds allowed for reading these heartbeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +51,11 @@ class Slot:
 
     @property
     def heartbeat_name(self) -> str:
-        """Return the name of the slot's heartbeats, a name that no instance has."""
+        """Return the name of the slot's heartbeats; no instance has this name."""
         return f"{self.instance}/{self.role}/{self.name or UNNAMED}"
 
     def member(self, home: str, catalog: CatalogView) -> dict[str, Any]:
-        """Return the properties of a static member of a home's group; no properties without a name.
+        """Return the properties of a static member of a home's group; none without a name.
 
         A static member does not leave the group when it stops, so its partitions wait for it until
         its session times out.
@@ -89,7 +90,7 @@ class Slot:
                 log.warning("%s No other process uses the slot; restarting.", error.message)
 
     def _is_alone(self, control: Control, stop: threading.Event) -> bool:
-        """Return whether our own heartbeats, and no others, arrive in the slot."""
+        """Return whether only our own heartbeats arrive in the slot."""
         name = self.heartbeat_name
         owners = control.slot_owners(name)
         until, wanted = time.monotonic() + _RETURNED_WITHIN, owners.last_heartbeat(name) + _RETURNED
@@ -109,7 +110,7 @@ class Slot:
             raise
 
     def lost(self, cause: KafkaError) -> FencedError:
-        """Return the error for a slot that another process owns, at least according to Kafka."""
+        """Return the error for a slot that another process owns according to Kafka."""
         return FencedError(
             f"The {self.role} of {self.instance} has lost slot {self.name or UNNAMED}: "
             f"{cause.str()}.",
@@ -122,8 +123,8 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
     """Raise SurroundingsError if a process sends heartbeats in one of these slots.
 
     The decision is made only after ``presence`` was read to its end. The check then waits at most
-    three seconds, and not at all if predecessors have been silent longer. There is no decision if
-    ``stop`` is set.
+    three seconds, or not at all if predecessors have sent no heartbeats for longer. There is no
+    decision if ``stop`` is set.
     """
     if not slots:
         return

@@ -1,11 +1,11 @@
-"""The parts that the workers of a process share: the catalog, heartbeats, and Kafka's time.
+"""The parts that all workers of a process share: the catalog, heartbeats, and Kafka's time.
 
 ``control``, a ``control_thread``, is the only thread that reads ``catalog`` and ``presence`` of the
-process's own cluster, with the ``consumer``. ``catalog_follower`` builds versions of the catalog;
-``heartbeats`` tracks the names that are alive; ``catch_up`` waits until a topic is read to
-its end. Heartbeats are due according to ``heartbeat_schedule`` and written by ``heartbeat_writer``.
-``remote_clusters`` manages the other clusters; a ``remote_watch`` reads the heartbeats of each;
-``remote_clients`` creates the clients.
+process's own cluster; it uses the ``consumer``. ``catalog_follower`` builds versions of the
+catalog; ``heartbeats`` tracks which names are alive; ``catch_up`` waits until a topic has been read
+to its end. Heartbeats are due according to ``heartbeat_schedule`` and written by
+``heartbeat_writer``. ``remote_clusters`` manages the other clusters; a ``remote_watch`` reads the
+heartbeats of each; ``remote_clients`` creates the clients.
 """
 
 from streams.workers.control.control import Control

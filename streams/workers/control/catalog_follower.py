@@ -14,12 +14,13 @@ log = logging.getLogger("hopline.control")
 
 
 class CatalogFollower:
-    """Follow the catalog; an invalid version leaves the last valid one in place.
+    """Follow the catalog; if a version is invalid, the last valid version stays in use.
 
     One thread reads the catalog; any thread may call the queries. ``view`` is replaced as a whole
     when a new version is complete. ``announced`` contains the heartbeat headers that list the
     readable schemas. If a version does not match the objects that were read, the catalog is read
-    once more from its start. In the meantime, the view stays in use, but ``end`` is not reached.
+    once more from its start. In the meantime, the view stays in use, but ``end`` counts as not
+    reached.
     """
 
     def __init__(self, end: CatchUp) -> None:

@@ -22,25 +22,25 @@ from streams.workers.control.control_thread import END_WITHIN
 log = logging.getLogger("hopline.control")
 
 SOON = 0.5
-"""Maximum seconds for which a worker waits for the end of a topic because of a record.
+"""Maximum number of seconds for which a worker waits for the end of a topic because of a record.
 
 A longer wait would look like a suspension, after which a pair's worker confirms its role.
 """
 SKIPPED_WITHIN = 75.0
-"""Seconds after which a consumer has skipped a batch that it cannot read: it looks for such a batch
+"""Seconds after which a consumer has skipped an unreadable batch: it searches for such a batch
 after about 50 s without a record (streams/kafka/consumer_health.py)."""
 _LOOK = 0.2
-"""Seconds after which a wait that can be stopped looks whether to stop."""
+"""Seconds between the checks of a wait whether to stop."""
 PAUSE = 10.0
-"""Seconds without such waits after a wait that failed, because any writer may cause them."""
+"""Seconds without further waits after a failed wait, because any writer may cause such waits."""
 
 
 class CatchUp:
-    """One thread reads and reports its position; other threads wait for a position.
+    """One thread reads the topic and reports its position; other threads wait for a position.
 
     A thread waits at most ``timeout`` seconds. ``awaited`` is set while a thread waits, so that the
-    reader does not pause. ``wake`` is called once after each wait starts, to interrupt a pause of
-    the reader.
+    reader does not pause. ``wake`` is called once at the start of each wait, to interrupt a pause
+    of the reader.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class CatchUp:
             self._moved.notify_all()
 
     def wait(self, since: float, stop: threading.Event | None = None) -> None:
-        """Wait until the topic has been read to its end as of some moment after ``since``.
+        """Wait until the topic has been read to an end that it had after ``since``.
 
         ``since`` is monotonic time. Also returns when ``stop`` is set. Raises SurroundingsError on
         a timeout or if reading has ended.
@@ -81,7 +81,7 @@ class CatchUp:
                     self._through = now
 
     def try_wait(self, since: float) -> bool:
-        """Wait at most :data:`SOON` seconds; return whether the end was reached as for ``wait``.
+        """Wait as ``wait`` does, for at most :data:`SOON` seconds; return whether it succeeded.
 
         After a failure, this method does not wait again for :data:`PAUSE` seconds.
         """
@@ -104,7 +104,7 @@ class CatchUp:
         now, where = time.monotonic(), TopicPartition(self._topic, 0)
         self._again_at = now + PAUSE
         try:
-            # not watermarks(), which waits for a leader
+            # watermarks() would wait for a leader
             _, end = self._client().get_watermark_offsets(where, timeout=max(0.0, until - now))
             self._wait_for(end, until - time.monotonic())
         except (KafkaException, SurroundingsError) as error:
@@ -133,7 +133,7 @@ class CatchUp:
         )
 
     def close(self) -> bool:
-        """Close the client that queries the topic's end; return whether it has closed in time."""
+        """Close the client that queries the topic's end; return whether it closed in time."""
         try:
             if self._consumer is not None:
                 in_time(self._consumer.close, END_WITHIN)

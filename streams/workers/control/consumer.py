@@ -1,8 +1,8 @@
 """The consumer of ``catalog`` and ``presence``, configured for a few heartbeats or for many.
 
 A few heartbeats are read as soon as they are written. With many heartbeats, ``control`` pauses
-between reads, and the consumer polls the broker less often. In a cluster of 1,000 names, a process
-then needs a quarter of the CPU time. Kafka's client cannot be reconfigured, so ``consumer``
+between reads, and the consumer polls the broker less often. This reduces the CPU time of a process
+in a cluster of 1,000 names to a quarter. Kafka's client cannot be reconfigured, so ``consumer``
 replaces the client.
 """
 
@@ -32,10 +32,10 @@ log = logging.getLogger("hopline.control")
 _RECENT = 10.0
 """Reading starts this many heartbeat periods before the newest heartbeat.
 
-A process whose heartbeats are all older than that is silent.
+If all heartbeats of a process are older, the process is not alive.
 """
 _CHECK = 0.2
-"""Heartbeat periods between two checks of a pausing client for unconsumed records."""
+"""Time between two checks of a pausing client for unconsumed records, in heartbeat periods."""
 
 
 class ControlConsumer:
@@ -48,7 +48,7 @@ class ControlConsumer:
         self._cluster, self._topics, self._stats = cluster, cluster.topics, stats
         self._period: float | None = None
         self.client = self._made()
-        # a client that already has the metadata starts to read sooner
+        # A client that already has the metadata starts to read sooner.
         watermarks(self.client, self._topics.catalog, 0)
         start, _ = start_before_newest(self.client, self._topics.presence, _recent)
         self.catalog, self.presence = OFFSET_BEGINNING, start
@@ -65,17 +65,17 @@ class ControlConsumer:
 
     @property
     def end_of_catalog(self) -> int | None:
-        """Return the end of ``catalog`` as of the last fetch, if ``catalog`` was read to there."""
+        """Return the end of ``catalog`` as of the last fetch, if it was read to that end."""
         if self.catalog < 0:  # nothing was read since the assignment
             return None
         [where] = self.client.position([TopicPartition(self._topics.catalog, 0)])
-        position = max(self.catalog, where.offset)  # behind transaction markers
+        position = max(self.catalog, where.offset)  # after transaction markers
         return position if is_at_end(self.client, self._topics.catalog, position) else None
 
     def suit(self, period: float | None) -> None:
         """Replace the client if its configuration does not suit the pauses between two reads.
 
-        ``period``: seconds between two heartbeats of a name, which determines the length of the
+        ``period``: seconds between two heartbeats of a name, which determine the length of the
         pauses; ``None`` if there are no pauses.
         """
         if period == self._period:
@@ -111,7 +111,7 @@ class ControlConsumer:
 
 
 def _recent(newest: Message) -> float:
-    """Return by how many seconds a live name's last heartbeat may be older than the newest one."""
+    """Return the maximum age in seconds of a live name's last heartbeat before the newest one."""
     try:
         return _RECENT * period_in(decode_presence(newest.value()))
     except MalformedError:

@@ -31,8 +31,8 @@ class Control:
     """Read ``catalog`` and ``presence``, and write heartbeats, in one thread.
 
     ``catalog`` is replaced as a whole when a new version is complete; workers compare it by
-    identity once per batch. Heartbeats are written for ``forwarders``, and under the names of
-    ``others``. ``remote`` are the other clusters into which the forwarders write.
+    identity once per batch. Heartbeats are written for ``forwarders`` and under the names in
+    ``others``. ``remote`` contains the other clusters to which the forwarders write.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Control:
         self._clock = KafkaClock(time.time_ns() / 10**9 - time.monotonic())
         self._heartbeats = Heartbeats(next(iter(names), ""), self._replica, self._clock)
         self.remote = RemoteClusters(cluster.topics, credentials, self._clock)
-        self._newest: Message | None = None  # the newest of the heartbeats that were read together
+        self._newest: Message | None = None  # the newest heartbeat of those read together
         self._catalog_topic, wake = cluster.topics.catalog, self._woken.set
         self._catalog_end = CatchUp(cluster, self._catalog_topic, timeout, wake)
         self._catalog = CatalogFollower(self._catalog_end)
@@ -66,7 +66,7 @@ class Control:
         self.thread = ControlThread(cluster, self._run, self._failed)
 
     def start(self) -> None:
-        """Read the catalog to its end; without a complete version no worker may consume."""
+        """Read the catalog to its end; without a complete version, no worker may consume."""
         self._cluster.wait(self._timeout, log.warning)
         self.thread.start()
         self._settled.wait(self._timeout)
@@ -81,7 +81,7 @@ class Control:
             )
 
     def threads(self) -> list[threading.Thread]:
-        """Return the threads that must not hang: this one, and those for other clusters."""
+        """Return the threads that must not hang: this thread and those for other clusters."""
         return [self.thread, *self.remote.threads()]
 
     def stop(self) -> bool:
@@ -113,7 +113,7 @@ class Control:
         return self._catalog.error
 
     def failures(self) -> Iterator[str]:
-        """Yield the reasons why the catalog is not read, or why its newest version is not used."""
+        """Yield the reasons why the catalog is not read or its newest version is not used."""
         if self.thread.error is not None:
             yield f"The catalog is no longer read: {self.thread.error!r}."
         if self.error:
@@ -130,10 +130,10 @@ class Control:
         return self._catalog.has(key)
 
     def catch_up(self, since: float) -> None:
-        """Wait until the catalog has been read to its end as of some moment after ``since``.
+        """Wait until the catalog has been read to an end that it had after ``since``.
 
-        ``since`` is monotonic time. A schema or object that is unknown after this call was not
-        announced before the record in question was written.
+        ``since`` is a monotonic time. If a schema or object is unknown after this call, it was not
+        announced before the record that needs it was written.
         """
         self._catalog_end.wait(since)
 
@@ -142,7 +142,7 @@ class Control:
         return self._catalog_end.try_wait(since)
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
-        """Return whether an instance (in any cluster) or a slot sends heartbeats."""
+        """Return whether an instance in any cluster, or a slot, sends heartbeats."""
         if instance in self.catalog.neighbours:
             return self.remote.reachable(instance)
         return self._heartbeats.reachable(instance, silence)
@@ -160,12 +160,12 @@ class Control:
         self._woken.set()
 
     def end_heartbeat(self, name: str) -> None:
-        """Write a final heartbeat under a name, to report that the name's worker has left."""
+        """Write a final heartbeat under a name to report that its worker has left."""
         self._schedule.leave(name)
         self._woken.set()
 
     def catch_up_presence(self, since: float, stop: threading.Event | None = None) -> None:
-        """Wait until ``presence`` has been read to its end as of some moment after ``since``.
+        """Wait until ``presence`` has been read to an end that it had after ``since``.
 
         ``since`` is monotonic time. Also returns when ``stop`` is set. Raises SurroundingsError if
         the end is not reached in time.
@@ -183,8 +183,8 @@ class Control:
     def confirm_time(self) -> None:
         """Wait until Kafka's time is known from a heartbeat that was written after this call.
 
-        Before that, the time may omit a suspension, during which the machine's monotonic clock
-        stops. Raises SurroundingsError if Kafka does not respond.
+        Before that, Kafka's time may not include a suspension, because the machine's monotonic
+        clock stops during it. Raises SurroundingsError if Kafka does not respond.
         """
         since = time.monotonic()
         self._schedule.hurry()
@@ -234,20 +234,20 @@ class Control:
                 self._pause()
 
     def _write_heartbeat(self, name: str, count: int) -> None:
-        # A stale version would claim a role that was lost, and retract the schemas that a newer
-        # version has announced.
+        # A heartbeat from a stale version would claim a lost role, and retract the schemas that a
+        # newer version has announced.
         known = (self._catalog.view, self._catalog.announced) if self.is_ready else (None, {})
         self._writer.write(name, count, self._schedule.period, *known)
 
     def _pause(self) -> None:
-        """Let heartbeats accumulate, unless a thread waits or one of our own heartbeats is due."""
+        """Let heartbeats accumulate, unless a thread waits or our own heartbeats are due."""
         awaited = self._catalog_end.awaited.is_set() or self._presence_end.awaited.is_set()
         if not awaited:
             now = time.monotonic()
             pause = self._heartbeats.pause(now, self._schedule.period)
             self._consumer.suit(self._schedule.period if self._heartbeats.are_many else None)
             self._woken.wait(min(pause, self._schedule.due_in(now)))
-        self._woken.clear()  # a thread registers its request before it sets the event
+        self._woken.clear()  # threads register a request before they set the event
 
     def _take(self, message: Message, now: float) -> None:
         error = message.error()

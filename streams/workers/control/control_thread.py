@@ -1,7 +1,7 @@
 """The thread of ``control``, which reports its failure before it closes its clients.
 
-A call of Kafka's client may never return, and neither may closing the client. So the thread counts
-its turns like a worker's thread, and may be abandoned at the end.
+A call of Kafka's client may never return, including the call that closes it. So the thread counts
+its turns as a worker's thread does, and may be abandoned at the end.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ END_WITHIN = 5.0
 
 
 class ControlThread(threading.Thread):
-    """Run ``work`` once, then close the clients that it has put on the stack.
+    """Run ``work`` once, then close the clients that it has registered on the stack.
 
-    ``error`` is the first error of either step; ``failed`` is called as soon as it is known,
-    because without heartbeats and catalog no worker may continue.
+    ``error`` is the first error of these two steps; ``failed`` is called as soon as it is known,
+    because no worker may continue without heartbeats and the catalog.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ControlThread(threading.Thread):
         self.error: Exception | None = None
 
     def run(self) -> None:
-        """Work; called in the thread."""
+        """Run the work; called in the thread."""
         clients = ExitStack()
         self._attempt(lambda: self._work(clients))
         self._attempt(clients.close)
@@ -61,7 +61,7 @@ class ControlThread(threading.Thread):
         return SurroundingsError(f"The catalog is no longer read: {self.error!r}.")
 
     def end(self) -> bool:
-        """Return whether the thread ends in time, or was never started."""
+        """Wait for the thread; return whether it has ended in time, or was never started."""
         if self.is_alive():
             self.join(END_WITHIN)
         return not self.is_alive()

@@ -32,8 +32,8 @@ _ACKNOWLEDGED = 0.05
 _LOOK = 0.02
 """Seconds between checks whether a heartbeat was acknowledged."""
 _BATCH = 32 << 10
-"""Maximum size of a batch in bytes, because processes in other clusters skip batches above 128 kB.
-Without this limit, a process that serves a thousand instances would write all its heartbeats in one
+"""Maximum size of a batch in bytes, because processes of other clusters skip batches above 128 kB.
+Without this limit, a process with a thousand instances would write all its heartbeats in one
 batch."""
 
 
@@ -63,7 +63,8 @@ class HeartbeatWriter:
     ) -> None:
         """Write one heartbeat, without claims and admissions if there is no ``catalog``.
 
-        The catalog may contain anything, so entries that do not fit into a heartbeat are left out.
+        The number and size of the catalog's entries are not limited, so entries that do not fit
+        into a heartbeat are left out.
         """
         headers, claims = {**announced}, claims_of(catalog, name)
         entrances = catalog.ingress.get(name) if catalog is not None else None
@@ -105,7 +106,7 @@ class HeartbeatWriter:
         return True
 
     def _warn(self, name: str, reason: str) -> None:
-        """Log a warning, but not again at every heartbeat."""
+        """Log a warning, but not for every heartbeat."""
         if (name, reason) not in self._warned:
             self._warned.add((name, reason))
             log.warning("the heartbeat of %s: %s", name, reason)
@@ -119,8 +120,7 @@ class HeartbeatWriter:
     def demand_acknowledged(self, since: float, within: float, stop: threading.Event) -> None:
         """Wait until a heartbeat that was written after ``since`` is acknowledged.
 
-        Only for threads other than the writing thread. Raises SurroundingsError after ``within``
-        seconds.
+        Must not be called in the writing thread. Raises SurroundingsError after ``within`` seconds.
         """
         while self._acknowledged < since:
             if time.monotonic() - since > within or stop.wait(_LOOK):
@@ -133,7 +133,7 @@ class HeartbeatWriter:
         self.producer.flush(1)
 
     def _delivered(self, written: float, error: KafkaError | None, message: Message) -> None:
-        """Update Kafka's clock by the append time, which is known before the heartbeat is read."""
+        """Update Kafka's clock from the append time, known before the heartbeat is read."""
         if error is None:
             now = time.monotonic()
             self._clock.end_read(now)

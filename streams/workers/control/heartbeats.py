@@ -1,13 +1,13 @@
 """Read a cluster's heartbeats: the live names, their slots and their ownership claims.
 
 One thread reads; any thread may call the queries. A process reads the heartbeats of all names, but
-needs only the heartbeats of a few: its next hops, and its own slots. So a heartbeat is decoded only
-if its name was queried before (the name is *followed*). For every other name the last heartbeat is
-kept undecoded, and decoded on request.
+needs only those of its next hops and its own slots. So a heartbeat is decoded only if its name was
+queried before (the name is *followed*). For every other name, the last heartbeat is kept undecoded,
+and is decoded on request.
 
-Any client with write access to ``presence`` can write any record under any key, so everything that
-is kept is bounded. Only instances have claims and therefore large heartbeats, so a large heartbeat
-under any other name is ignored.
+Any client with write access to ``presence`` can write any record under any key, so all data kept
+here is bounded. Only instances have claims, and therefore large heartbeats, so large heartbeats
+under other names are ignored.
 """
 
 from __future__ import annotations
@@ -27,32 +27,33 @@ from streams.workers.record_errors import Skips
 log = logging.getLogger("hopline.control")
 
 _PAUSE_PER_RATE, _LONGEST = 0.01, 0.4
-"""Seconds between fetches per (heartbeat per second), and the maximum in heartbeat periods.
+"""Seconds between fetches for each heartbeat per second, and the maximum in heartbeat periods.
 
-If heartbeats are due every five seconds instead of every second, and silence is assumed after 25
-seconds instead of five, heartbeats may be read with five times the delay.
+If heartbeats are due every five seconds instead of every second, and a name counts as silent after
+25 seconds instead of five, heartbeats may be read with five times the delay.
 """
 _FEW = 20
-"""Maximum rate of heartbeats per second at which each heartbeat is read on arrival."""
+"""Maximum number of heartbeats per second at which each heartbeat is read on arrival."""
 _WINDOW, _SHARE = 1.0, 0.25
-"""Seconds over which heartbeats are counted, and the weight of the last count in the rate."""
+"""Seconds over which heartbeats are counted, and the weight of the latest count in the rate."""
 _SMALL = 512
-"""Maximum size in bytes of a key, and of a value, of a heartbeat kept undecoded."""
+"""Maximum size in bytes of the key, and of the value, of a heartbeat that is kept undecoded."""
 _MOST = 10_000
-"""Maximum number of heartbeats kept undecoded."""
+"""Maximum number of heartbeats that are kept undecoded."""
 NAMES_EACH = 16
-"""Maximum number of names counted per instance: of its forwarders, endpoint workers and slots.
+"""Maximum number of names to count per instance (forwarders, endpoint workers and slots).
 
 The more names there are, the less often each worker sends heartbeats. Any writer of ``presence``
 can invent names, so their number is limited.
 """
 _RECOUNT = 10
-"""Number of our own heartbeats after which the live names of a large cluster are counted again."""
+"""Number of our own heartbeats between two counts of the live names of a large cluster."""
 
 _Record = tuple[bytes, bytes | None, int, int | None]
 """Key, value, append time and offset of a record.
 
-The client's message would also keep its headers in memory; a class would take three times as long.
+A message of the client would also keep its headers in memory; a class would take three times as
+long.
 """
 
 
@@ -95,7 +96,7 @@ class Heartbeats:
                 self._unread.pop(key, None)  # it is older
                 return self._note(record, now)
         self._unread[key] = record, self._presence.clock, self._slot_owners.is_end_read
-        if key in self._followed:  # another thread has queried the name since, perhaps in vain
+        if key in self._followed:  # another thread has queried the name in the meantime
             with self._noting:
                 self._note_unread(key)
         elif len(self._unread) > _MOST:
@@ -171,7 +172,7 @@ class Heartbeats:
     def pause(self, now: float, period: float) -> float:
         """Return the seconds to wait before the next fetch. Call this after a fetch.
 
-        A fetch takes many times the CPU time of a heartbeat, so each fetch should return several
+        A fetch takes much more CPU time than a heartbeat, so each fetch should return several
         heartbeats. ``period``: seconds between two heartbeats of this process. Sets ``are_many`` if
         there is a pause.
         """
@@ -187,7 +188,8 @@ class Heartbeats:
             return
         self._rate += _SHARE * (self._in_window / took - self._rate)
         self._in_window, self._window_at = 0, now
-        # A change replaces the client, so it must not depend on the count of a single second.
+        # The client is replaced when ``are_many`` changes, so it must not depend on the count of a
+        # single second.
         self.are_many = self._rate > (_FEW / 2 if self.are_many else _FEW)
 
     @property
@@ -215,7 +217,7 @@ class Heartbeats:
         return self._slot_owners
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
-        """Return whether a name sends heartbeats, as :meth:`streams.node.Presence.reachable`."""
+        """Return whether a name sends heartbeats, like :meth:`streams.node.Presence.reachable`."""
         self.follow(instance)
         return self._presence.reachable(instance, time.monotonic(), silence)
 

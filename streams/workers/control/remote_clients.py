@@ -1,7 +1,7 @@
-"""The clients for another Kafka cluster, whose brokers may send anything.
+"""The clients for another Kafka cluster, whose brokers are not trusted.
 
-The control thread checks a cluster's properties with the same settings with which the watch and
-the forwarders later create their clients.
+The control thread checks a cluster's properties with the settings that the watch and the forwarders
+later use to create their clients.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PATIENCE = 2.0
 
 def check(cluster: Cluster) -> None:
     """Raise an exception if librdkafka refuses a cluster's properties for one of the clients."""
-    nowhere = replace(cluster, bootstrap="")  # no name is resolved, and no connection opened
+    nowhere = replace(cluster, bootstrap="")  # no name is resolved, and no connection is opened
     remote_producer(nowhere)
     remote_consumer(nowhere)
 
@@ -35,7 +35,7 @@ def remote_consumer(
     cluster: Cluster,
     errors: Callable[[KafkaError], None] | None = None,
 ) -> Consumer:
-    """Create a consumer for heartbeats, which joins no group but needs a group id."""
+    """Create a consumer for heartbeats; it joins no group, but needs a group id."""
     return cluster.consumer(
         f"{cluster.topics.prefix}control",
         auto_offset_reset="latest",

@@ -1,8 +1,9 @@
 """The other Kafka clusters into which a process's forwarders write, and their heartbeats.
 
-Each cluster has its own credentials; the credentials of the local cluster are never sent to
-another. Workers read ``presence`` of the other cluster, which also provides that cluster's clock
-and readable schemas. Forwarders write to the topic that a neighbour reads for this cluster.
+Each cluster has its own credentials; the credentials of the local cluster are never sent to another
+cluster. Workers read the ``presence`` topic of the other cluster, which also provides its clock and
+its readable schemas. Forwarders write to the topic in which a neighbour receives this cluster's
+frames.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class RemoteClusters:
     def follow(self, catalog: CatalogView) -> None:
         """Watch exactly the clusters in which a catalog version has neighbours.
 
-        A misconfigured cluster is reported and left out; its neighbours are then unreachable, but
-        all other neighbours are served.
+        A misconfigured cluster is reported and left out; its neighbours are then unreachable. Other
+        neighbours are not affected.
         """
         wanted, errors = self._wanted(catalog)
         for name, watch in list(self._watches.items()):
@@ -82,7 +83,7 @@ class RemoteClusters:
         return wanted, errors
 
     def failures(self) -> Iterator[str]:
-        """Yield a sentence for each unusable cluster, and for each whose watch has failed."""
+        """Yield a sentence for each cluster that is unusable or whose watch has failed."""
         yield from self._errors.values()
         yield from (watch.failure for watch in list(self._watches.values()) if watch.failure)
 
@@ -117,7 +118,7 @@ class RemoteClusters:
     def ahead(self, neighbour: str) -> int:
         """Return by how many milliseconds the clock of a neighbour's cluster is ahead of ours.
 
-        0 while one of the clocks is unknown.
+        The result is 0 while one of the clocks is unknown.
         """
         watch = self._watch(neighbour)
         return 0 if watch is None else watch.clock.ahead_of(self._clock)
@@ -130,8 +131,8 @@ class RemoteClusters:
     def admitted(self, neighbour: str) -> str | None:
         """Return this cluster's name if a neighbour reads the topic for this cluster.
 
-        An older version reads only ``txq``, and so does a neighbour whose catalog has no route from
-        here.
+        Neighbours of older versions, and neighbours whose catalog has no route from here, read only
+        ``txq``.
         """
         watch, catalog = self._watch(neighbour), self.catalog
         if watch is None or catalog is None:
@@ -139,7 +140,7 @@ class RemoteClusters:
         return catalog.cluster if catalog.cluster in watch.admits.get(neighbour, ()) else None
 
     def differences(self) -> Iterator[tuple[str, float]]:
-        """Yield each other cluster, and by how many seconds its clock is ahead of ours."""
+        """Yield each other cluster with the seconds by which its clock is ahead of ours."""
         for name, watch in list(self._watches.items()):
             yield name, watch.clock.ahead_of(self._clock) / 1000
 

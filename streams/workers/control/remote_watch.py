@@ -37,12 +37,12 @@ _AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLV
 _GATHER = 0.1
 """Seconds for which heartbeats of another cluster are batched."""
 _EVERY = 60.0
-"""Seconds between log lines about batches that are too large, and about implausible times."""
+"""Seconds between log lines about oversized batches and about implausible times."""
 _AGAIN, _LONGEST = 1.0, 8.0
 """Seconds until a topic without data is queried again: the initial and the maximum value."""
 _SILENT = 15.0
-"""Seconds without a record after which a new client is tried: the client may have lost all brokers
-(`streams.kafka.lost_brokers`), or may no longer fetch (`streams.kafka.stalled_fetch`)."""
+"""Seconds without a record after which a new client is tried, because the client may have lost all
+brokers (`streams.kafka.lost_brokers`) or may no longer fetch (`streams.kafka.stalled_fetch`)."""
 _RETRY = 5.0
 """Seconds until a watch that has failed starts again."""
 
@@ -51,10 +51,10 @@ class RemoteWatch:
     """A thread that reads the heartbeats of ``neighbours`` in another cluster.
 
     All other heartbeats are dropped, because any client there can use any number of names.
-    ``failure``: why nothing is read at present, as a sentence; empty if no error has occurred since
-    the last record. While nothing is read, neighbours count as silent, and their messages are
-    buffered. ``home``: the clock of the local cluster; times that differ from it by more than a day
-    are not used.
+    ``failure``: a sentence that explains why nothing is read at present; empty if no error has
+    occurred since the last record. While nothing is read, the neighbours count as unreachable, and
+    messages for them are buffered. ``home``: the clock of the local cluster; times that differ from
+    it by more than a day are not used.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class RemoteWatch:
         self.thread.start()
 
     def stop(self) -> None:
-        """Request the end; the thread may take a moment if the cluster does not respond."""
+        """Request the thread's end, which may take a moment if the cluster does not respond."""
         self._stop.set()
         self.thread.join(1)
 
@@ -112,7 +112,7 @@ class RemoteWatch:
                 messages = take(consumer, 0.2)
                 if messages:
                     silent_at = time.monotonic() + _SILENT
-                elif time.monotonic() >= silent_at:  # only a new client may help
+                elif time.monotonic() >= silent_at:  # a new client may help
                     consumer.close()
                     consumer, again = self._listening(), 0.0
                     silent_at = time.monotonic() + _SILENT
@@ -135,7 +135,7 @@ class RemoteWatch:
         return remote_consumer(self.cluster, self._cannot_receive)
 
     def _ask(self, consumer: Consumer) -> None:
-        """Start reading at the end. The client reports a missing topic only once."""
+        """Start reading at the end of the topic. The client reports a missing topic only once."""
         topic = self.cluster.topics.presence
         if not self._skips:
             with suppress(KafkaException):  # look up the topic again; it may be unavailable
@@ -144,7 +144,7 @@ class RemoteWatch:
         consumer.assign([TopicPartition(topic, 0, _END)])
 
     def _cannot_receive(self, error: KafkaError) -> None:
-        """Skip a batch that is too large, because the client would request the batch forever."""
+        """Skip a batch that is too large, because the client would request it forever."""
         if error.code() != KafkaError._BAD_MSG:
             return
         self._skips, now = True, time.monotonic()
@@ -167,7 +167,7 @@ class RemoteWatch:
             return
         self._adjust(appended(message), now)
         if is_at_end(consumer, self.cluster.topics.presence, position + 1):
-            self.clock.end_read(now)  # with many writers, no fetch is empty
+            self.clock.end_read(now)  # with many writers, fetches are never empty
         try:
             self._note(message)
         except Exception as error:  # no record may end the thread
@@ -198,13 +198,13 @@ class RemoteWatch:
         admits = read_admission(header_of(headers, ADMITS))
         self.claims[seen.instance] = seen.claims
         if schemas is not None:  # otherwise, the worker has not read its catalog yet
-            # A forwarder's thread writes as soon as it finds the schemas, so they come last.
+            # A forwarder's thread writes as soon as it finds the schemas, so they are set last.
             self.admits[seen.instance] = admits
             self.announced[seen.instance] = schemas
         self.presence.seen(seen.instance, seen.replica, seen.number, seen.period)
 
     def _log(self, error: KafkaError) -> None:
-        """Log new errors; an unreachable broker is in the client's own log."""
+        """Log new errors, except unreachable brokers, which the client logs itself."""
         if error.str() != self._logged and error.code() not in _AWAY:
             log.warning("the cluster %s: %s", self._name, error.str())
         self._logged = error.str()

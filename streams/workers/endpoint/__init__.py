@@ -1,15 +1,15 @@
-"""The endpoint worker: statements and frames in; frames, queues and the state of dialogs out.
+"""The endpoint worker: reads statements and frames; writes frames, queues and dialog state.
 
-At the start, ``standby`` waits for the slot if requested, ``assignment`` takes over each assigned
+At the start, ``standby`` waits for the slot if requested. ``assignment`` takes over each assigned
 ``partition``, and ``restore`` restores its dialogs. ``completeness`` decides whether a standby has
 missed deletions.
 
 On a message's path, ``loop`` reads the message, and ``commit_work`` commits the records of one turn
 in one or several transactions. ``apply_work`` applies the work of one partition, record by record;
 ``inputs`` decodes a record and lets ``node`` apply it; ``bodies`` rereads bodies for retries;
-``held_back`` holds statements that cannot be decoded yet. ``transactions`` lets ``output`` write
-the results and commits; ``rounds`` divides the records so that Kafka's client need not queue them.
-``move_bodies`` copies the bodies that keep a log from being trimmed. ``tuning`` defines the limits;
+``held_back`` keeps statements that cannot be decoded yet. ``transactions`` commits after ``output``
+has written the results; ``rounds`` divides the records so that Kafka's client need not queue them.
+``move_bodies`` copies bodies that prevent a log from being trimmed. ``tuning`` defines the limits;
 ``allowance`` adapts the size of a transaction to its duration. ``worker`` starts and stops the
 loop.
 """

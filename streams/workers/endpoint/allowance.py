@@ -1,18 +1,18 @@
-"""Limit the size of transactions, so that each transaction is short even with a large backlog."""
+"""Limit the size of transactions so that each transaction is short even with a large backlog."""
 
 from __future__ import annotations
 
 BYTES = 32 << 20
 """Maximum size in bytes of the inputs of a transaction, and of the waiting bodies."""
 READ_BYTES = 512 << 20
-"""Maximum size in bytes of the records that are read forward to find waiting bodies; this takes
-about half a second. Tens of thousands of ordinary records fit (turns.py). A few records with large
-headers may be equally large, and every transaction would read them again."""
+"""Maximum size in bytes of the records that are read forward to find waiting bodies; reading them
+takes about half a second. Tens of thousands of ordinary records fit (turns.py). But a few records
+with large headers may take as much space, and every transaction would read them again."""
 LONG = 1.0
-"""Seconds after which a transaction counts as too long, which halves the next transaction. New
-records wait for the current transaction, at both endpoints."""
+"""Seconds after which a transaction counts as too long, so that the next transaction is half as
+large. New records wait for the current transaction, at both endpoints."""
 SHORT = LONG / 2
-"""Maximum duration in seconds of a short transaction, after which the next may be larger."""
+"""Maximum duration in seconds of a short transaction, after which the next one may be larger."""
 DIALOG_COST = 2
 """Cost of a dialog in a transaction, in records: its copy, state, timers, and acknowledgement."""
 LIVELY = 10
@@ -20,17 +20,17 @@ LIVELY = 10
 SMALL = 1_000
 """Number of records below which many new dialogs do not further reduce the limit."""
 LEAST = 16
-"""However long transactions take, each may have at least 1/LEAST of the maximum. If transactions
-of that size are still slow, the cause is not their size, and smaller transactions take more time
-per record."""
+"""Each transaction may have at least 1/LEAST of the maximum size, however long transactions take.
+If transactions of that size are still slow, size is not the cause, and smaller transactions would
+take more time per record."""
 
 
 class Allowance:
     """The number of records that a transaction may read; it may write about as many.
 
-    ``most`` is the maximum. The limit is halved when a transaction was long, too large or aborted,
-    and grows by an eighth with each short transaction. If transactions have few records per dialog,
-    the limit stays lower, because dialogs also need time and memory.
+    ``most`` is the maximum. The limit is halved after a long, oversized or aborted transaction, and
+    grows by an eighth with each short transaction. If transactions have few records per dialog, the
+    limit stays lower, because dialogs also take time and memory.
     """
 
     def __init__(self, most: int) -> None:
@@ -41,7 +41,7 @@ class Allowance:
 
     @property
     def flight(self) -> int:
-        """Return the number of messages in flight to a service above which further messages wait.
+        """Return the maximum number of messages in flight to a service; further messages wait.
 
         The other side processes one transaction while the next transaction is in transit. A
         transaction in transit is as large as ours; the size of the other side's transaction is
@@ -65,7 +65,7 @@ class Allowance:
             self.records = min(self._affordable(records, dialogs), self._timely, self.records)
 
     def _affordable(self, records: int, dialogs: int) -> int:
-        """Return the number of records that cost as much as ``most`` with LIVELY per dialog."""
+        """Return how many records cost as much as ``most`` records with LIVELY per dialog."""
         each = max(1.0, records / max(1, dialogs))
         most = self._most * (1 + DIALOG_COST / LIVELY) / (1 + DIALOG_COST / each)
         return min(self._most, max(SMALL, int(most)))

@@ -44,17 +44,16 @@ ready = logging.getLogger("hopline.ready")
 
 PROGRESS_EVERY = 0.5
 UNKNOWN = 4.0
-"""Seconds until the forwarder's position is requested again if there was no answer."""
+"""Seconds until the forwarder's position is requested again if there was no response."""
 
 
 class Assignment:
-    """The partitions that one worker owns as a group member; ``owned`` maps their numbers to them.
+    """The partitions that one worker owns as a group member; ``owned`` contains them by number.
 
     ``warm`` is state that was read before the assignment. ``young``, set by the caller, contains
-    the offsets, if any, from which records are kept because they are too recent to trim. ``member``
-    is the group metadata at the assignment, which is used for commits while the worker owns the
-    partitions. A client that was declared dead may later return an empty member, which Kafka does
-    not fence.
+    the offsets, if any, from which records are too recent to trim. ``member`` is the group metadata
+    at the time of the assignment; commits use it while the worker owns the partitions. If Kafka has
+    declared a client dead, the client may later return an empty member, which Kafka does not fence.
     """
 
     def __init__(
@@ -84,9 +83,9 @@ class Assignment:
         self._closed = False
 
     def subscribe(self, consumer: Consumer) -> None:
-        """Join the group; from now on the consumer's polls assign and revoke partitions."""
+        """Join the group; from now on, polls of the consumer assign and revoke partitions."""
         self._closed = False
-        # This consumer reads no records, only log ends and the forwarder's offsets.
+        # This consumer does not read records, only log ends and the forwarder's offsets.
         self._aside = self._cluster.consumer(
             f"{self._cluster.topics.prefix}forwarder.{self._home}",
             isolation_level="read_uncommitted",
@@ -113,10 +112,10 @@ class Assignment:
     def know_progress(self, now: int) -> None:
         """Read the forwarder's offset in ``out``, and the worker's in ``in``.
 
-        They are only needed for retries, which depend on the offset in ``out``, and if a timer is
-        due: the removal of keys depends on the offset in ``in``. When a stall ends, thousands of
-        dialogs retry at their turn. With an old offset, each of them would wait for a second,
-        because its previous copy would seem to be in ``out``.
+        The offset in ``out`` is needed only for retries; the offset in ``in`` is needed only if a
+        timer is due, because the removal of keys depends on it. When a stall ends, thousands of
+        dialogs retry at their turn. With an outdated offset, each of them would wait for another
+        second, because its previous copy would seem to be in ``out`` still.
         """
         clock = time.monotonic()
         due = [p for p in self.owned.values() if clock >= p.progress_at and p.needs_progress(now)]
@@ -131,7 +130,7 @@ class Assignment:
         except KafkaException as error:
             log.warning("%s: the forwarder's position is unknown: %s", self.ownership, error)
             self._stranded.look(False, self._aside)
-            for owned in due:  # a thread that waits for the answer does nothing else
+            for owned in due:  # a thread that waits for the response cannot do anything else
                 owned.progress_at = time.monotonic() + UNKNOWN
             return
         self._stranded.look(True)
@@ -198,7 +197,7 @@ class Assignment:
         for lost in lost_bodies(endpoint, self._aside, inputs, number, [*positions.values()]):
             log.error("%s: %s", self.ownership, lost)
         backlog = {t: watermarks(self._aside, t, number)[1] for t in (inputs.inbox, inputs.ack)}
-        # A dialog's last copy is unknown, but is before the end of out.
+        # The position of a dialog's last copy is unknown, but is before the end of out.
         out_end = watermarks(self._aside, topics.out(self._home), number)[1]
         endpoint.dialogs.last_copy = out_end - 1
         endpoint.applied_until = 0
@@ -211,7 +210,7 @@ class Assignment:
         )
         share = self._cache_bytes // self._partitions
         bodies = Bodies.of(self._cluster, inputs.cmd, inputs.inbox, number, share)
-        # A partition keeps its allowance: it may have been lost because of long transactions.
+        # A partition keeps its allowance, because long transactions may have caused its revocation.
         allowance = self._allowances.setdefault(number, Allowance(self._most))
         ahead = LookAhead(self._cluster, inputs.inbox, number)
         return Partition(number, endpoint, bodies, ahead, positions, backlog, allowance)
@@ -253,7 +252,7 @@ class Assignment:
         return partition_of(conversation, self._partitions) == number
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        # No transaction is open between two turns, so nothing has to be finished.
+        # No transaction is open between two turns, so there is nothing to finish.
         self._let_go(partitions)
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:

@@ -1,4 +1,4 @@
-"""The bodies of messages, which dialogs keep only as offsets: reread when they are needed."""
+"""The bodies of messages. Dialogs keep only their offsets, and bodies are reread when needed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MOVED_BYTES = 8 << 20
 class Bodies:
     """Bodies of one partition by offset; bodies that are not in memory are reread.
 
-    Unless ``unbounded``, raises TooMuchError rather than return more than :data:`BYTES` in total,
-    or read more than :data:`READ_BYTES` for them. Both limits include headers.
+    Unless ``unbounded``, raises TooMuchError instead of returning more than :data:`BYTES` in total
+    or reading more than :data:`READ_BYTES` for them. Both limits include headers.
     """
 
     cmd: Fetcher
@@ -56,7 +56,7 @@ class Bodies:
         wanted: Mapping[int, uuid.UUID],
         decode: Callable[[Message, Headers], T],
     ) -> Iterator[tuple[int, T]]:
-        """Yield bodies in offset order, in one forward pass over the log."""
+        """Yield bodies in offset order; read the log in one forward pass."""
         most, reach = fetcher.bytes_returned + BYTES, fetcher.bytes_read + READ_BYTES
         left = len(wanted)
         for position in sorted(wanted):
@@ -69,7 +69,7 @@ class Bodies:
             yield position, body
 
     def to_move(self, moves: Moves) -> list[Message]:
-        """Return the records of bodies to move, of ``cmd`` and ``in``.
+        """Return the records of ``cmd`` and ``in`` whose bodies must be moved.
 
         If the bodies are large, only the first few are returned; the others are moved next time.
         """
@@ -96,8 +96,8 @@ class Bodies:
 def fetch_record(fetcher: Fetcher, position: int, conversation: uuid.UUID) -> Message:
     """Return the record at an offset; fetch it directly if it has another conversation's key.
 
-    A hostile record may state the offset of another one (decision 46). A SEND on several
-    conversations has the key of only one of them, so it may be fetched twice.
+    A hostile record may claim the offset of another record (decision 46). The record of a SEND on
+    several conversations has the key of only one of them, so it may be fetched twice.
     """
     record = fetcher.fetch(position)
     is_right = record.key() == key_of(conversation)
@@ -110,7 +110,7 @@ def _fetch(
     conversation: uuid.UUID,
     decode: Callable[[Message, Headers], T],
 ) -> T:
-    """Return the body at an offset; fetch it directly if it is not one of the conversation."""
+    """Return the body at an offset; fetch it directly if the record has another conversation."""
     record = fetcher.fetch(position)
     try:
         body = decode(record, headers_of(record))
@@ -119,7 +119,7 @@ def _fetch(
         if isinstance(body, Command) and conversation in body.also:
             return body
     except MalformedError:
-        pass  # it may be a record that states the offset of the body
+        pass  # the record may only claim the offset of the body
     record = fetcher.fetch(position, directly=True)
     return decode(record, headers_of(record))
 
@@ -131,5 +131,6 @@ def command_of(message: Message, headers: Headers) -> Command:
 
 def frame_of(message: Message, headers: Headers) -> Frame:
     """Decode a record of ``in``; raises MalformedError if it is invalid."""
-    # For a record written while `in` had CreateTime, this is the enqueue time, which is never late.
+    # If `in` had CreateTime when the record was written, this is the enqueue time, which is never
+    # late.
     return read_message(message.key(), message.value(), headers, message.timestamp()[1])

@@ -1,7 +1,7 @@
-"""Apply work in Kafka's transactions: all partitions together, then failures alone, then in halves.
+"""Apply work in Kafka's transactions: all partitions together, failed work alone or in halves.
 
-A transaction costs about the same for any number of partitions, and each transaction waits for the
-previous one. So all work of a turn is committed together, if it fits into one transaction.
+A transaction takes about the same time for any number of partitions, and each transaction waits for
+the previous one. So all work of a turn is committed together if it fits into one transaction.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ Todo = tuple[Partition, Work]
 class WorkCommitter:
     """Apply the work of an endpoint worker's partitions, and merge it after the commit.
 
-    An abort drops the overlays and seeks ``consumer`` back, because librdkafka does not.
+    After an abort, the overlays are dropped and ``consumer`` is reset by a seek, because librdkafka
+    does not reset it.
     """
 
     def __init__(
@@ -51,7 +52,8 @@ class WorkCommitter:
         """Apply the work of partitions, each once; the records were read at ``read_at``.
 
         ``member`` is the consumer group's member that owns the partitions. After a second, the work
-        of the remaining partitions is given back; returns the first of these partitions.
+        of the remaining partitions is returned to them. Returns the first of these partitions, if
+        any.
         """
         self._read_at, self._member = read_at, member
         todo: list[Todo] = []
@@ -73,7 +75,7 @@ class WorkCommitter:
     def _together(self, waiting: Iterator[Todo]) -> list[Todo]:
         """Apply all work in one or a few transactions; return failed work, to retry it alone.
 
-        Work for which there is no time remains in ``waiting``.
+        Work for which there is no time left remains in ``waiting``.
         """
         failed: list[Todo] = []
         group: list[Applied] = []
@@ -87,7 +89,7 @@ class WorkCommitter:
             except SurroundingsError:
                 self._works.abandon(group)
                 raise
-            except Exception:  # it fails again when it is retried alone, and is then reported
+            except Exception:  # it fails again when it is retried alone, and is reported then
                 failed.append((owned, work))
             else:
                 group.append(applied)
@@ -121,9 +123,9 @@ class WorkCommitter:
     def _alone(self, owned: Partition, work: Work) -> bool:
         """Apply work in one transaction; bisect work that fails twice, down to a single item.
 
-        Returns ``False`` if Kafka aborted, or if a part had no room for all its records. Later work
-        must not be applied in that case, because it would advance the offsets past records that are
-        read again, which would then be skipped as repeated.
+        Returns ``False`` if Kafka aborted, or if a part had no room for all its records. Then later
+        work must not be applied: it would advance the offsets past records that are read again, and
+        these would be skipped as repeated.
         """
         for _ in range(2):
             try:
@@ -162,8 +164,8 @@ class WorkCommitter:
         """Apply work, or report its ``rejection``; return ``False`` if records are read again.
 
         If the bodies are too large for one transaction, the allowance is halved until they fit;
-        work that was already bisected is bisected further instead. A single item is read regardless
-        of its size, because a dialog's window limits the size, and the item cannot be divided.
+        work that was already bisected is bisected further instead. A single item cannot be divided,
+        so it is read regardless of its size, which a dialog's window limits.
         """
         bodies = owned.bodies
         while True:
@@ -173,7 +175,7 @@ class WorkCommitter:
                 if not self._commit([applied], began):
                     return False
                 if applied.left and not work.opens:
-                    self._seek_back(owned)  # other parts of the bisected work come after these
+                    self._seek_back(owned)  # other parts of the bisected work follow
                     return False
                 return True
             except TooMuchError:
@@ -195,8 +197,8 @@ class WorkCommitter:
             self._works.abandon(applied)
             if isinstance(error, FencedError):
                 # Either Kafka aborted a transaction that took too long, or another process has
-                # taken the slot. Kafka reports both in the same way. In the second case this
-                # process ends, so a smaller limit does no harm.
+                # taken the slot. Kafka reports both in the same way. In the second case, this
+                # process ends, so a smaller limit is harmless.
                 _halve(applied)
             raise
         if ends is None:  # the same records will be read again
@@ -214,7 +216,7 @@ class WorkCommitter:
             one.owned.look_ahead.merge(one.early)
             one.owned.allowance.learn(seconds, one.tx.planned, len(one.tx.machines))
             self._counts.add(one.tx, seconds)
-        self._counts.transactions += 1  # other threads then see the merged work and its counts
+        self._counts.transactions += 1  # last: other threads then also see the counts
         return True
 
     def _seek_back(self, owned: Partition) -> None:
@@ -225,13 +227,13 @@ class WorkCommitter:
 
 
 def _halve(applied: Sequence[Applied]) -> None:
-    """Halve the next transactions of these partitions, because an aborted one may be too large."""
+    """Halve the limit of these partitions, because an aborted transaction may be too large."""
     for one in applied:
         one.owned.allowance.halve()
 
 
 def _end(owned: Partition, work: Work, *, done: bool) -> None:
-    """Finish work, or give back the items that were taken for the work."""
+    """Finish work, or return the items that were taken for it."""
     if done:
         owned.read_ends()
     else:

@@ -10,9 +10,9 @@ from __future__ import annotations
 class Completeness:
     """Whether one reader may have missed a deletion; times are Kafka's, in epoch milliseconds.
 
-    Reading begins at ``at``. Afterwards, at most ``limit`` milliseconds may pass between two
-    moments at which the reader is known to have read everything written before them. A clock that
-    does not notice a suspension delays the answer until the clock is right again.
+    Reading begins at ``at``. From then on, at most ``limit`` milliseconds may pass between two
+    times before which the reader is known to have read all records. If the clock misses a
+    suspension, the doubt is detected only when the clock is correct again.
     """
 
     def __init__(self, at: int, limit: int) -> None:
@@ -21,12 +21,12 @@ class Completeness:
         self._mark: tuple[int, int] | None = None
 
     def ends(self, end: int, at: int) -> None:
-        """Record that everything that was written before ``at`` is below the offset ``end``."""
+        """Record that all records written before ``at`` have offsets below ``end``."""
         if self._mark is None:  # on a busy topic, a later end would never be reached
             self._mark = end, at
 
     def reaches(self, position: int, at: int) -> None:
-        """Record that everything below ``position`` has been read."""
+        """Record that all records below ``position`` have been read."""
         if self._mark is not None and position >= self._mark[0] and not self.is_doubtful(at):
             (_, self._through), self._mark = self._mark, None
 

@@ -1,4 +1,4 @@
-"""Statements that are held back because their schema is not announced.
+"""Statements that are held back because their schema has not been announced.
 
 Such a statement and all statements after it in ``cmd`` wait; ``in`` and ``ack`` continue.
 """
@@ -14,7 +14,7 @@ from streams.workers.endpoint.partition import HeldBack, Partition
 log = logging.getLogger("hopline.endpoint")
 
 _AGAIN = 1.0
-"""Seconds until a held-back statement is read again, because the schema may be known by then."""
+"""Seconds until a held-back statement is read again; its schema may be known by then."""
 
 
 class HeldBackStatements:

@@ -38,7 +38,7 @@ class HeldBackError(Exception):
 
 
 class RejectReason(NamedTuple):
-    """The reason to reject an item; ``bare``: report only its coordinates, and decode nothing.
+    """The reason to reject an item; ``bare``: report only its coordinates, without decoding it.
 
     ``why``: the reason in words, if it is more specific than the text of ``number``.
     """
@@ -57,8 +57,8 @@ class RejectReason(NamedTuple):
 class Intake:
     """Read records of an instance's inputs, which have ``partitions`` partitions each.
 
-    ``try_catch_up`` waits a moment until every schema announced before a given time is known.
-    ``skips`` returns whether an operator lets workers skip the record at a place.
+    ``try_catch_up`` waits briefly until every schema that was announced before a given time is
+    known. ``skips`` returns whether an operator has ordered workers to skip the record at a place.
     """
 
     inputs: Inputs
@@ -69,8 +69,9 @@ class Intake:
     def read(self, message: Message, read_at: float) -> Input:
         """Decode a record that was read at ``read_at``; return the error if it is malformed.
 
-        Raises HeldBackError for a statement encoded with an unknown schema, because the application
-        may assume that the statement was accepted. Senders repeat other records in such a schema.
+        Raises HeldBackError for a statement that is encoded with an unknown schema, because the
+        application may assume that the statement was accepted. Other records with an unknown schema
+        are repeated by their senders.
         """
         try:
             try:
@@ -86,7 +87,7 @@ class Intake:
             return error
 
     def apply(self, tx: Transaction, bodies: Bodies, message: Message, read: Input) -> None:
-        """Apply a record to a transaction; report a malformed record by event 161.
+        """Apply a record to a transaction; report a malformed record as event 161.
 
         Only bodies that may be needed again are cached, so that other bodies do not evict them.
         """
@@ -109,7 +110,7 @@ class Intake:
                 tx.acknowledgement(read)
 
     def _decoded(self, message: Message) -> Input:
-        """Return a record's content, which is empty for a moved copy of another record."""
+        """Return a record's content; ``None`` for a moved copy of another record."""
         if self.partitions > 1:
             self._demand_partition(message)
         topic, headers = message.topic(), headers_of(message)
@@ -117,7 +118,7 @@ class Intake:
             return None
         if topic == self.inputs.cmd:
             command = command_of(message, headers)
-            # checked last, because the name of an invalid field is more specific
+            # Checked last, because an error about an invalid field is more specific.
             demand_size(len(message), headers)
             return command
         if topic == self.inputs.inbox:
@@ -125,13 +126,13 @@ class Intake:
         return read_ack(message.key(), message.value(), headers)
 
     def _demand_partition(self, message: Message) -> None:
-        """Reject a record whose key belongs to another partition, the one that has its dialog."""
+        """Reject a record whose key belongs to another partition, which has its dialog."""
         right = partition_of(conversation_of(message.key()), self.partitions)
         if right != message.partition():
             raise MalformedError(f"the key belongs to partition {right}")
 
     def refuse(self, tx: Transaction, message: Message, rejection: RejectReason) -> None:
-        """Reject an input that cannot be applied: a frame is not acknowledged, and a command fails.
+        """Reject an input that cannot be applied: do not acknowledge a frame; let a command fail.
 
         Raises any error of the decoder, unless the rejection is ``bare``.
         """

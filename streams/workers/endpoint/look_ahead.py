@@ -1,13 +1,13 @@
 """Read the messages of new dialogs ahead of a backlog of ``in`` (decision 45).
 
-A partition of ``in`` is one log, so after an absence of the worker, a new dialog's first message is
-behind all copies that have arrived before it. Therefore, a second consumer reads from the end of
-the log, and a transaction applies such a record if it is the next message of its dialog. Any other
-record waits for its place in the log, because the messages before it may be in the backlog.
+A partition of ``in`` is one log, so after an absence of the worker, all copies that arrived earlier
+precede a new dialog's first message. Therefore, a second consumer reads from the end of the log,
+and a transaction applies such a record if it is the next message of its dialog. Any other record
+waits until its offset is reached, because the messages before it may be in the backlog.
 
 An early record does not change the committed position. When the position reaches the record, it is
-skipped. A worker that has restarted in the meantime no longer knows this, and applies the record
-like any other duplicate.
+skipped. If the worker has restarted in the meantime, it no longer knows that the record was
+applied, and handles it like any other duplicate.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from streams.protocol import Message as Frame
 log = logging.getLogger("hopline.endpoint")
 
 FAR = 20_000
-"""Number of unread records above which the worker reads ahead: about a second of work."""
+"""Number of unread records, about a second of work, above which the worker reads ahead."""
 MOST_AT_ONCE = 5_000
 """Maximum number of records that are read ahead for one transaction; most are only decoded."""
 MOST_APPLIED = 50_000
-"""Maximum number of records that were applied early and that the position has not reached."""
+"""Maximum number of records that were applied early and have not been reached yet."""
 
 Stream = tuple[uuid.UUID, bool]
 """A conversation, and whether its messages are from the initiator."""
@@ -36,7 +36,7 @@ Stream = tuple[uuid.UUID, bool]
 
 @dataclass(slots=True)
 class Early:
-    """The records of one transaction that were applied early, and those that it skipped."""
+    """The records that one transaction has applied early, and those that it has skipped."""
 
     applied: set[int] = field(default_factory=set)
     skipped: set[int] = field(default_factory=set)
@@ -65,7 +65,7 @@ class LookAhead:
         return self._consumer is not None
 
     def follow(self, position: int, end: int) -> None:
-        """Read ahead while the position is far from the end, as of the last fetch."""
+        """Read ahead while the position is far from the end, which is as of the last fetch."""
         if end - position < (FAR // 2 if self.reads else FAR):
             self._given_up = False
             self.close()
@@ -87,7 +87,7 @@ class LookAhead:
             self.close()
             return []
         most = min(MOST_AT_ONCE, most // 2)
-        found = self._pending  # may be as large as the client's limit, so nothing is added
+        found = self._pending  # may be as large as the client's limit, so no more are read
         if not found:
             found = [m for m in take_more(self._consumer, most) if m.error() is None]
         self._pending = found[most:]
@@ -99,11 +99,11 @@ class LookAhead:
             self._pending = [*messages, *self._pending]
 
     def is_wanted(self, tx: Transaction, early: Early, offset: int, frame: Frame) -> bool:
-        """Return whether a record is to be applied early: the next message of a new dialog.
+        """Return whether to apply a record early: it must be the next message of a new dialog.
 
-        A repeated first message is not applied early, because an earlier copy may be in the
-        backlog. From an acknowledgement of the repetition, the sender would conclude that this copy
-        and all messages sent with it are lost, and would send them again.
+        A retry of a first message is not applied early, because an earlier copy may be in the
+        backlog. If the retry were acknowledged, the sender would conclude that the earlier copy and
+        all messages sent with it are lost, and would send them again.
         """
         if offset in self._applied or not frame.header.sequenced:
             return False
@@ -121,12 +121,12 @@ class LookAhead:
         self._applied |= early.applied
         self._applied -= early.skipped
         if len(self._streams) >= MOST_APPLIED:
-            self._streams.clear()  # their later messages wait for their places
+            self._streams.clear()  # their later messages wait until they are reached
         if self.reads:
             self._streams |= early.streams
 
     def give_up(self) -> None:
-        """Stop reading ahead of this backlog, because an early record may have failed."""
+        """Stop reading ahead for this backlog, because an early record may have failed."""
         self._given_up = True
         self.close()
 

@@ -1,4 +1,4 @@
-"""The endpoint worker: commands and incoming frames in, dialogs and queues out.
+"""The loop of an endpoint worker: from commands and incoming frames to dialogs and queues.
 
 A worker owns partition p of ``cmd``, ``in`` and ``ack`` together. Each turn of its loop is a
 transaction shared by all its partitions:
@@ -8,8 +8,8 @@ transaction shared by all its partitions:
     3. send the next offsets of ``cmd``, ``in`` and ``ack`` to the transaction
     4. commit; then, and only then, merge the overlay
 
-A crash before step 4 leaves no effects; after step 4, all effects remain. An abort drops the
-overlay, and the loop seeks back because librdkafka does not.
+A crash before step 4 leaves no effects; after step 4, all effects remain. After an abort, the
+overlay is dropped, and the loop seeks back because librdkafka does not.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ log = logging.getLogger("hopline.endpoint")
 REST_EVERY = 10.0
 """Seconds after which unneeded readers of bodies are closed."""
 _FETCHED, _MOST_FETCHED = 256, 1 << 20
-"""Bytes fetched from a partition: per record of a transaction, and the maximum."""
+"""Bytes to fetch from a partition: for each record of a transaction, and the maximum."""
 
 
 class EndpointLoop:
@@ -82,13 +82,14 @@ class EndpointLoop:
             f"{cluster.topics.prefix}endpoint.{ownership.home}",
             partition_assignment_strategy="range",
             enable_partition_eof=True,
-            # Prefetch for only one transaction, because all topics share a queue in the client,
-            # where a flood of frames would delay later statements.
+            # Prefetch for one transaction only: all topics share a queue in the client, in which a
+            # flood of frames would delay later statements.
             fetch_message_max_bytes=min(_MOST_FETCHED, tuning.pace.value[0] * _FETCHED),
-            # With a longer wait, the client polls less often but still returns records immediately.
+            # With a longer wait, the client sends fewer requests but still returns records
+            # immediately.
             fetch_wait_max_ms=500,
             stats=self._health.report,
-            # Nothing repeats a skipped statement. Frames and acknowledgements are repeated.
+            # A skipped statement would be lost, whereas frames and acknowledgements are retried.
             exact={inputs.cmd},
             **PROMPT,
             **slot.member(ownership.home, control.catalog),
@@ -171,7 +172,7 @@ class EndpointLoop:
             self._sort(message)
 
     def _wait(self) -> float:
-        """Return the seconds to wait for a record."""
+        """Return the number of seconds to wait for a record."""
         if self._ownership.may_go:  # the role may be lost at any moment, so it must be checked
             return POLL
         now = self._control.now()
@@ -199,7 +200,7 @@ class EndpointLoop:
             owned.switch(catalog)
 
     def _follow_end(self, owned: Partition) -> None:
-        """Tell a partition how many records of `in` wait, as of the last fetch."""
+        """Pass a partition the number of waiting records of `in`, as of the last fetch."""
         inbox = self._assignment.inputs.inbox
         where = TopicPartition(inbox, owned.number)
         _, end = self._consumer.get_watermark_offsets(where, cached=True)

@@ -43,7 +43,7 @@ def move_bodies(
     except Exception as error:
         if not is_caused_by_record(error):
             raise
-        # nothing is lost: the bodies stay where they are
+        # Nothing is lost, because the bodies stay where they are.
         log.exception("%s: bodies cannot be moved", ", ".join(positions))
     if committed is None:
         owned.endpoint.abandon(tx)

@@ -1,7 +1,8 @@
 """Write the output of an endpoint worker's transaction.
 
-Everything is encoded before anything is produced, so an encoding error needs no abort. (Aborting
-records that were just produced may break the client, librdkafka issue 4849.)
+All records are encoded before any record is produced, so an encoding error does not require an
+abort. (If records were produced immediately before an abort, the abort may break the client,
+librdkafka issue 4849.)
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ _FLUSH = 15.0
 """Seconds to wait until Kafka has confirmed the records of a transaction."""
 
 _REPORT = 1.0
-"""Seconds to wait until Kafka confirms events outside a transaction; the client retries later."""
+"""Seconds to wait until Kafka confirms events that are not part of a transaction; the client
+retries later."""
 
 
 class Output:
@@ -52,7 +54,7 @@ class Output:
     ``stop`` ends the wait for space in the client's queue with SurroundingsError. Only the last
     copy has a delivery report; other reports are unnecessary, because a transaction with an
     undelivered record cannot be committed. If there is a ``reporter``, this producer writes the
-    events, after the commit.
+    events after the commit.
     """
 
     def __init__(
@@ -91,8 +93,8 @@ class Output:
     def send(self) -> None:
         """Produce all records, round by round, and wait until Kafka has confirmed them.
 
-        Missing records make the commit fail; a record that can never be accepted raises
-        KafkaException.
+        If records are missing, the commit fails. Raises KafkaException for a record that Kafka
+        never accepts.
         """
         produce, end = self._producer.produce, time.monotonic() + _FLUSH
         for records in self._records:
@@ -112,7 +114,7 @@ class Output:
         try:
             for key, value in self._events:
                 room.produce(self._topics.event, key=key, value=value)
-        except KafkaException as error:  # not raised, because the transaction is committed
+        except KafkaException as error:  # not raised, because the transaction has been committed
             log.warning("%s: events were not written: %s", self._instance, error.args[0].str())
         self._events.clear()
         self._reporter.flush(_REPORT)
@@ -134,7 +136,7 @@ class Output:
                 machine.touched_chunks.update(touched)
 
     def write(self, tx: Transaction, partition: int, positions: Positions) -> None:
-        """Encode a part; on an error nothing was sent to Kafka."""
+        """Encode a part; after an error, nothing has been sent to Kafka."""
         last, oldest = len(tx.frames) - 1, tx.now - AGE
         for index, frame in enumerate(tx.frames):
             report = self._last_copy if index == last else None
@@ -142,7 +144,7 @@ class Output:
         for m in tx.queued:
             topic = self._topics.queue(self._instance, m.database, m.queue)
             at = m.header.enqueued_at
-            if not oldest <= at <= tx.now:  # Kafka would reject it, and the whole transaction
+            if not oldest <= at <= tx.now:  # Kafka would reject it and the whole transaction
                 at = plausible(at, tx.now)
             record = queue_record(
                 m.group, m.conversation, m.parties, m.header, m.journey, m.body, m.priority
@@ -162,7 +164,7 @@ class Output:
                 self._write(self._topics.event, about, encode_event(event))
             else:
                 self._events.append((about, encode_event(event)))
-        for command in tx.notices.said:  # the database's own, to be read like any other
+        for command in tx.notices.said:  # the database's own commands, to be read like others
             key, value, headers = command_record(command)
             self._write(self._cmd, key, value, headers, partition)
         self._write_state(tx, partition, positions)
@@ -215,7 +217,7 @@ class Output:
 
 
 def _note(places: dict[int, int], offset: int, error: KafkaError | None, copy: Message) -> None:
-    """Record the offset of a copy; an undelivered copy makes its transaction fail."""
+    """Record the offset of a copy; if a copy is not delivered, its transaction fails."""
     if error is None:
         places[offset] = copy.offset() or 0
 

@@ -2,7 +2,7 @@
 
 Committed offsets can expire when a group has had no member for a week. So the offsets are also
 written as a state record, in the same transaction as all other records; the higher offset is used.
-The end of the state is the *high watermark* at assignment, not the last stable offset: an open
+The state ends at the *high watermark* as of the assignment, not at the last stable offset: an open
 transaction of the previous owner must end before the state is valid.
 """
 
@@ -46,15 +46,16 @@ from streams.workers.pulse import beat
 
 _AT_ONCE = 1_000
 _GATHERED, _GATHERED_BYTES = 50_000, 16 << 20
-"""Maximum records and bytes to gather before applying, because only a key's last record matters."""
+"""Maximum number of records and bytes to gather before applying; only a key's last record
+matters."""
 MISSED = "%s: deletions may have been missed, so the state is read again from its start"
 _CONFIRMATIONS, _CONFIRM_EVERY, _ANSWER = 8, 60.0, 1.0
-"""The least number of confirmations during a safe absence, the longest time between two of them,
-and the maximum wait for Kafka's answer, in seconds."""
+"""Minimum number of confirmations during a safe absence, maximum seconds between two of them, and
+maximum seconds to wait for Kafka's response."""
 
 
 def read_dialogs(cluster: Cluster, topic: str, partition: int) -> dict[DialogKey, Dialog]:
-    """Return the current state of a partition of ``dialog``, for readers that do not take it over.
+    """Return the current state of a partition of ``dialog``, for readers that will not own it.
 
     Raises MalformedError on a record that cannot be decoded, because state is never skipped.
     """
@@ -77,8 +78,8 @@ def read_dialogs(cluster: Cluster, topic: str, partition: int) -> dict[DialogKey
 class Replay:
     """Apply one partition of ``dialog`` to ``endpoint`` and ``positions`` as it is read.
 
-    Nothing is ever skipped; raises SurroundingsError if a record cannot be decoded. ``catch_up``
-    returns when every schema announced before a given moment is known. ``now`` returns Kafka's time
+    No record is ever skipped; raises SurroundingsError if a record cannot be decoded. ``catch_up``
+    returns when every schema announced before a given time is known. ``now`` returns Kafka's time
     in epoch milliseconds.
     """
 
@@ -116,7 +117,7 @@ class Replay:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether no deletion can be missing, as far as Kafka's time is known."""
+        """Return whether the state includes all deletions, as far as Kafka's time is known."""
         return not self._completeness.is_doubtful(self._now())
 
     def close(self) -> None:
@@ -126,8 +127,8 @@ class Replay:
     def confirm(self) -> bool:
         """Return whether the state is complete; query the topic's end if the query is due.
 
-        ``confirm_at`` is the monotonic time of the next query. Without an answer the state counts
-        as complete, because it could not be read again either.
+        ``confirm_at`` is the monotonic time of the next query. If Kafka does not respond, the state
+        counts as complete, because it could not be read again anyway.
         """
         clock, at = time.monotonic(), self._now()
         if clock < self.confirm_at:
@@ -141,7 +142,7 @@ class Replay:
         return self.is_complete
 
     def follow(self, timeout: float) -> None:
-        """For ``timeout`` seconds, apply committed records and wait for more."""
+        """Apply committed records and wait for more, for ``timeout`` seconds."""
         until = time.monotonic() + timeout
         while (left := until - time.monotonic()) > 0:
             message = self._consumer.poll(left)
@@ -152,7 +153,7 @@ class Replay:
         self._completeness.reaches(self._position, self._now())
 
     def finish(self, end: int) -> None:
-        """Apply all records before ``end``, once transactions that are open there have ended."""
+        """Apply all records before ``end``, after open transactions there have ended."""
         while self._read < end:
             beat()
             self._gather(next_of(self._consumer, self.topic, self._where.partition))
@@ -180,7 +181,7 @@ class Replay:
     def _apply(self) -> None:
         beat()
         for key, value in self._gathered.items():
-            beat()  # ids whose hashes an application has made equal take milliseconds each
+            beat()  # if an application has chosen ids with equal hashes, each takes milliseconds
             try:
                 try:
                     self._take(key, value)
@@ -227,12 +228,12 @@ class Replay:
 def start_position(
     member: Consumer, aside: Consumer, topic: str, partition: int, state: int | None
 ) -> int:
-    """Return the offset at which to continue: the higher of the state's and the committed offset.
+    """Return the offset to continue at: the offset in the state or the committed one, if higher.
 
-    ``member`` is a consumer in the group of the committed offsets; ``aside`` is not in the group,
-    and reads the watermarks. Without either offset, reading starts at 0 if the log starts there.
-    Raises SurroundingsError if the log begins above the offset, because records that were not
-    applied are then lost.
+    ``member`` is a consumer in the group of the committed offsets; ``aside``, which is not in the
+    group, reads the watermarks. If neither offset exists, reading starts at 0, provided that the
+    log starts there. Raises SurroundingsError if the log begins above the offset, because then
+    unapplied records have been lost.
     """
     where = TopicPartition(topic, partition)
     committed = member.committed([where], timeout=30)[0].offset
@@ -255,11 +256,10 @@ def start_position(
 def lost_bodies(
     endpoint: Endpoint, aside: Consumer, inputs: Inputs, partition: int, positions: Sequence[int]
 ) -> Iterator[str]:
-    """Yield a message about the affected dialogs for each log that has lost bodies they need.
+    """Yield a message for each log that has lost bodies that dialogs need.
 
-    The function checks every dialog that needs a body, as trimming does a little later. Affected
-    dialogs wait individually, and are reported (event 160) when the body is needed; other dialogs
-    continue.
+    Checks every dialog that needs a body, as trimming does a little later. Each affected dialog
+    waits, and is reported (event 160) when the body is needed; other dialogs continue.
     """
     endpoint.retention.begin(TrimPoint(*positions))
     while (needed := endpoint.trim_point()) is None:

@@ -2,9 +2,9 @@
 
 With an idempotent producer, Kafka's client (librdkafka) has only one request in flight for each
 partition. As long as more records of the partition are ready, the client's thread for the broker
-does not sleep, but polls its socket in a loop until the request is confirmed. In one case, when a
-broker was slow for a moment, a few such threads used both cores of the machine, and the broker
-stalled for ten seconds.
+does not sleep, but polls its socket in a loop until the request is confirmed. In one case, a broker
+was slow for a moment, a few such threads used both cores of the machine, and so the broker stalled
+for ten seconds.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Record = tuple[Any, ...]
 
 
 class Rounds:
-    """Records in rounds; in each round, a topic has at most ROUND bytes, or a single record."""
+    """Records in rounds; each round has at most ROUND bytes, or a single record, of each topic."""
 
     def __init__(self) -> None:
         self._rounds: list[list[Record]] = []
         self._filled: dict[str, tuple[int, int]] = {}
 
     def __iter__(self) -> Iterator[list[Record]]:
-        """Yield the records of each round; the records of a topic stay in their order."""
+        """Yield the records of each round; records of the same topic keep their order."""
         return iter(self._rounds)
 
     def add(self, topic: str, value: bytes | None, record: Record) -> None:

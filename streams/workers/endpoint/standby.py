@@ -1,13 +1,14 @@
-"""A warm standby, which follows the state of an active worker and takes over if the worker fails.
+"""A warm standby that follows the state of an active worker and takes over if the worker fails.
 
-Two processes share a slot. The standby reads the state of all partitions continuously until no
-heartbeats are sent under the slot's name. Then the standby takes the slot. If the worker has
-written a final heartbeat, the standby waits half as long (:meth:`SlotOwners.has_left`). Taking over
-the transactional id fences a worker that is still alive, and aborts that worker's open transaction.
-As the same static member, the standby gets the same partitions at once. Then only the newest
-records remain to be read.
+Two processes share a slot. The standby reads the state of all partitions continuously. When
+heartbeats under the slot's name stop, the standby takes the slot. If the worker has written a final
+heartbeat, the standby waits half as long (:meth:`SlotOwners.has_left`). By taking over the
+transactional id, it fences a worker that is still alive, and aborts that worker's open transaction.
+As the same static member, it gets the same partitions at once. Then it only needs to read the
+newest records.
 
-A standby that could not read for many hours may have missed deletions, and reads the state again.
+If a standby could not read for many hours, it may have missed deletions, so it reads the state
+again.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ ready = logging.getLogger("hopline.ready")
 SILENCE = FRESH / 1000
 """Seconds without a heartbeat after which a slot is taken over."""
 _SILENCE_AT_END = 0.5
-"""The same after a final heartbeat. By then, the standby has read a later heartbeat of its own.
+"""The same limit after a final heartbeat. By then, the standby has read a later heartbeat of its
+own.
 
 Otherwise, a standby that resumes after a suspension could mistake a former owner's final heartbeat
 for the last heartbeat of the slot.
@@ -38,7 +40,7 @@ _LOOK = 0.2
 
 
 def own_name(instance: str, slot: str) -> str:
-    """Return the name of the heartbeats that a standby must read back before it takes over.
+    """Return the name of the standby's own heartbeats, which it must read before it takes over.
 
     No instance has such a name, because it contains a slash.
     """
@@ -46,7 +48,7 @@ def own_name(instance: str, slot: str) -> str:
 
 
 class Standby:
-    """Wait for the slot of an instance's endpoint worker; ``is_ready``: it has read all state."""
+    """Wait for the slot of an instance's endpoint worker; ``is_ready``: all state has been read."""
 
     def __init__(self, control: Control, slot: Slot) -> None:
         self._control, self._slot = control, slot
@@ -75,7 +77,7 @@ class Standby:
         return False
 
     def _is_free(self) -> bool:
-        """Return whether the slot is free: its worker has reported its departure, or is silent."""
+        """Return whether the slot is free: its worker has left, or sends no more heartbeats."""
         name = self._slot.heartbeat_name
         has_left = self._control.slot_owners(name).has_left(name)
         return not self._control.reachable(name, _SILENCE_AT_END if has_left else SILENCE)

@@ -1,15 +1,15 @@
-"""Kafka's transactions for an endpoint worker: committed, or without any effect.
+"""Kafka's transactions for an endpoint worker, which are committed or have no effect.
 
-A transaction always contains the next offsets of ``cmd``, ``in`` and ``ack``, because only these
-offsets fence a predecessor that was declared dead but is alive. A commit that timed out is
-repeated, and never treated as an abort. If a call before the commit does not return, the client is
+A transaction always contains the next offsets of ``cmd``, ``in`` and ``ack``: only these offsets
+fence a predecessor that was declared dead but is still alive. After a timeout, a commit is
+repeated; it never counts as aborted. If a call before the commit does not return, the client is
 replaced; the new client has the same name and aborts the open transaction.
 
 Kafka does not check which client uses a producer id, and many users may write events. If another
-client writes an event with this producer's id, Kafka accepts neither our events nor the end of our
-transaction, not even after a restart. The worker then continues with another transactional id and
-producer id, and writes its events after each commit, without a producer id. If the process is
-killed between a commit and its events, these events are lost.
+client writes an event with this producer's id, Kafka rejects our events and the end of our
+transaction, even after a restart. The worker then continues with another transactional id and
+another producer id, and writes its events after each commit, without a producer id. If the process
+is killed between a commit and its events, these events are lost.
 """
 
 from __future__ import annotations
@@ -64,25 +64,25 @@ class Part(NamedTuple):
 
 
 _INIT = 30.0
-"""Seconds to wait for the end of the last transaction, twice as long as it may take."""
+"""Seconds to wait for the end of the last transaction: twice its transaction timeout."""
 
 
 @dataclass(slots=True)
 class Suffix:
-    """The end of a transactional id, empty until another client has used the producer's id."""
+    """The end of a transactional id; empty until another client has used the producer id."""
 
     text: str = ""
 
     def renew(self) -> None:
-        """Choose another suffix at random, because Kafka may never release an id that was used."""
+        """Choose another random suffix, because Kafka may never release the previous id."""
         self.text = f".{uuid.uuid4().hex[:8]}"
 
 
 class Transactions:
     """The transactions of one slot, one at a time; raises FencedError if the slot is lost.
 
-    ``stop`` ends the wait if Kafka does not respond. Before FencedError is raised, ``suffix`` is
-    renewed, unless the transaction may have timed out.
+    If Kafka does not respond, ``stop`` ends the wait. ``suffix`` is renewed before FencedError is
+    raised, unless the transaction may have timed out.
     """
 
     def __init__(
@@ -136,11 +136,11 @@ class Transactions:
             self._begin_anew()
 
     def commit(self, parts: Sequence[Part], member: Any) -> Mapping[int, int] | None:
-        """Write and commit all parts; return, by partition, the offset in ``out`` of the last copy.
+        """Write and commit all parts; return the offset in ``out`` of each partition's last copy.
 
         ``None`` means that the transaction was aborted without any effect, and that its records are
-        not the cause. If Kafka rejects a record, aborts and raises KafkaException. ``member`` is
-        the consumer group's member that owns the partitions.
+        not the cause. If Kafka rejects a record, the transaction is aborted and KafkaException is
+        raised. ``member`` is the consumer group's member that owns the partitions.
         """
         self._output.begin()
         self._began = time.monotonic()
@@ -161,7 +161,7 @@ class Transactions:
             self._abort()
             if cause.code() in REJECTED:
                 # The client counts the sequence numbers of the rejected batch as used, but the
-                # broker does not, and would also reject the next batch, so start a new producer.
+                # broker does not. It would also reject the next batch, so start a new producer.
                 self._begin_anew()
             elif cause.txn_requires_abort():
                 return None
@@ -182,8 +182,8 @@ class Transactions:
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:
                 # A record was rejected while other records were being written. After that, the
-                # client accepts no records, and reports the reason only in response to a call like
-                # this one.
+                # client does not accept records, and reports the reason only for a call like this
+                # one.
                 self._send_offsets(parts, member)
             raise
 
@@ -202,7 +202,7 @@ class Transactions:
         self._guard(self._abort_or_begin_anew)
 
     def _abort_or_begin_anew(self) -> None:
-        """Abort; replace a client that accepts no further records because the abort came too early.
+        """Abort; if the client accepts no records after an early abort, replace it.
 
         The coordinator may not know the transaction yet (librdkafka issue 4849). For a
         fenced client, :meth:`_guard` raises FencedError instead.
@@ -218,7 +218,7 @@ class Transactions:
     def _lost(self, cause: KafkaError, producer: Producer) -> FencedError:
         """Return the error for a producer that Kafka no longer accepts.
 
-        Its successor in this process may have fenced it while a call did not return.
+        While a call did not return, the producer's successor in this process may have fenced it.
         """
         is_early = time.monotonic() - self._began < TRANSACTION_TIMEOUT_MS / 1_000
         if is_early and producer is self._producer:
@@ -226,7 +226,7 @@ class Transactions:
         return self._slot.lost(cause)
 
     def _guard(self, call: Callable[[], object]) -> None:
-        """Repeat a call until the outcome is known; a retriable error leaves it unknown."""
+        """Repeat a call until its outcome is known; after a retriable error it is unknown."""
         lost_brokers, producer = None, self._producer
         while True:
             beat()
@@ -240,7 +240,8 @@ class Transactions:
                 if not cause.retriable():
                     raise
                 if self._stop.is_set():
-                    # Stopping now commits nothing, because the next owner fences the transaction.
+                    # If it stops now, nothing is committed, because the next owner fences the
+                    # transaction.
                     raise SurroundingsError(
                         f"{self._instance} was stopped while Kafka did not respond: {cause.str()}."
                     ) from error

@@ -13,7 +13,7 @@ from streams.wire.records import LARGEST_BODY
 class Pace(Enum):
     """The maximum size of a transaction in records, and the maximum wait for records in seconds.
 
-    The fixed cost of a transaction and of each dialog in it is shared by its records. LATENCY takes
+    A transaction and each dialog in it have a fixed cost, which the records share. LATENCY takes
     the available records, up to about 50 ms of work; THROUGHPUT gathers records for up to a quarter
     of a second.
     """
@@ -27,7 +27,7 @@ class Tuning:
     """The settings of an endpoint worker.
 
     ``cache_bytes`` limits the worker's cache of ``cmd`` and ``in``, across all partitions. The
-    worker computes its trim points every ``trims_every`` seconds, or never if ``None``.
+    worker computes its trim points every ``trims_every`` seconds; never if it is ``None``.
     """
 
     limits: Limits | None = None
@@ -37,7 +37,7 @@ class Tuning:
 
     @property
     def bounded(self) -> Limits:
-        """Return limits such that a body fits into one record of ``cmd`` or of a queue."""
+        """Return limits that ensure that a body fits into one record of ``cmd`` or of a queue."""
         limits = self.limits or Limits()
         return replace(limits, body=min(limits.body, LARGEST_BODY))
 

@@ -24,7 +24,7 @@ class EndpointWorker:
     """One replica of an instance's endpoint worker; ``slot``, if any, names it across restarts.
 
     With ``pair``, the worker runs the dialogs of that mirrored pair while its instance is the
-    principal. As a ``standby``, it starts when its slot has no owner. :class:`EndpointLoop` does
+    principal. A ``standby`` starts to work when its slot has no owner. :class:`EndpointLoop` does
     the work.
     """
 
@@ -70,14 +70,15 @@ class EndpointWorker:
         topic = self._cluster.topics.dialog(self.ownership.home)
         if self._standby is not None and not self._standby.wait(self.assignment, topic, stop):
             return
-        # A worker that lost a pair's slot may have lost the role, so it does not restart itself.
+        # A worker that has lost a pair's slot may have lost the role, so it does not restart its
+        # work.
         own = not self.ownership.may_go
         self._slot.hold(self._control, stop, lambda: self._work(stop), anew=own)
 
     def _work(self, stop: threading.Event) -> None:
         inputs, home = self.assignment.inputs, self.ownership.home
         transactions = Transactions(self._cluster, home, self._slot, inputs, stop, self._suffix)
-        if not self.ownership.confirm():  # the new owner was fenced by mistake, and restarts
+        if not self.ownership.confirm():  # the new owner was fenced by mistake, and will restart
             return
         loop = EndpointLoop(
             self._control,

@@ -1,13 +1,12 @@
 """The forwarder: from a transmission queue to the next hop, or to the local endpoint worker.
 
 On a message's path, ``loop`` reads the message, and ``read_record`` its headers; ``admission``
-limits the headers that other clusters write. ``processor`` takes the ``fast_path``, or asks
-``node`` for a decision, which ``outcome_writer`` performs; ``topic_names`` determines the topics.
-``postponed_events`` reports copies that were dropped on the fast path, when there is time.
+limits headers that other clusters have written. ``processor`` takes the ``fast_path``, or asks
+``node`` for a decision, whose outcome ``outcome_writer`` writes; ``topic_names`` determines the
+topics. ``postponed_events`` reports copies that were dropped on the fast path when there is time.
 ``local_producer`` writes forwarded copies; for other clusters, ``remote_producers`` does so, with
 one ``remote_producer`` for each cluster. ``buffered_copies`` wait in memory. ``offset_tracker``
-tracks the finished records, and ``loop`` commits their offsets. ``worker`` starts and stops the
-loop.
+tracks finished records, and ``loop`` commits their offsets. ``worker`` starts and stops the loop.
 """
 
 from streams.workers.forwarder.worker import ForwarderWorker

@@ -15,10 +15,10 @@ _LIMITS = Limits()
 def admission(now: Callable[[], int]) -> Callable[[Message], Headers]:
     """Return a function that reads the headers of a frame that another cluster wrote.
 
-    The function limits hops and time to live to those of a frame from this cluster; otherwise the
-    other cluster could decide how long its copies are buffered. It also changes the headers of the
-    Kafka message, because a buffered message is read again. ``now`` returns epoch milliseconds. The
-    function raises MalformedError for an invalid ``sb-hop``.
+    The function limits hops and time to live to the values of a frame from this cluster; otherwise
+    the other cluster could determine how long its copies are buffered. It also changes the headers
+    of the Kafka message, because buffered messages are read again. ``now`` returns epoch
+    milliseconds. The function raises MalformedError for an invalid ``sb-hop``.
     """
 
     def admitted(message: Message) -> Headers:

@@ -1,9 +1,9 @@
 """The copies that a forwarder buffers in memory, and the times at which it reconsiders them.
 
-A copy waits for next hops that send no heartbeats, or for a next hop whose cluster did not
-confirm the copy. All copies are reconsidered when a silent hop is reachable again, or when the
-catalog has changed. An unconfirmed copy is also reconsidered when its hop is retried, and any copy
-when its time to live has expired. One turn reconsiders at most a thousand copies.
+A copy waits for next hops that send no heartbeats, or for a next hop whose cluster did not confirm
+the copy. All copies are reconsidered when an unreachable hop is reachable again, or when the
+catalog has changed. A copy is also reconsidered when its time to live has expired; an unconfirmed
+copy, when its hop is retried. One turn reconsiders at most a thousand copies.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class BufferedCopies:
 
     @property
     def size(self) -> int:
-        """Return the buffered bytes."""
+        """Return the number of buffered bytes."""
         return self._holding.size
 
     def notes(self) -> Mapping[Where, str]:
@@ -84,7 +84,7 @@ class BufferedCopies:
         return found
 
     def add(self, key: tuple[object, ...], held: BufferedCopy) -> Number | None:
-        """Buffer a copy, or return the reason why it is dropped instead: 11288 or 11289."""
+        """Buffer a copy, or return the error number with which it is dropped: 11288 or 11289."""
         if held.refused_by is not None:
             self._refused[held.refused_by] = time.monotonic() + _AGAIN
         size = forward_size(held.record.size, headers_of(held.message))
@@ -97,10 +97,10 @@ class BufferedCopies:
         return number
 
     def take_expired(self, key: tuple[object, ...], now: int) -> BufferedCopy | None:
-        """Remove and return a copy whose time to live is over, before its turn (``due``).
+        """Remove and return a copy whose time to live has expired, before its turn (``due``).
 
         Thousands of copies may expire together. A retry that arrives in the meantime must not be
-        dropped because of a copy that is dropped a moment later.
+        dropped as a duplicate of a copy that is about to be dropped.
         """
         held = self._holding.get(key)
         return None if held is None or held.expires_at > now else self._take(key)
@@ -140,11 +140,11 @@ class BufferedCopies:
         changed, self._changed = self._changed, False
         back = any(map(self._reachable, self._missed))
         if changed or back:
-            self._missed.clear()  # copies wait again for a hop that is still down
+            self._missed.clear()  # copies for a hop that is still down wait again
         return changed or back
 
     def _retried(self) -> set[str]:
-        """Return the next hops that did not accept a copy and are to be retried now."""
+        """Return the next hops that did not accept a copy and must be retried now."""
         clock = time.monotonic()
         due = {i for i, at in self._refused.items() if at <= clock and self._reachable(i)}
         for instance in due:

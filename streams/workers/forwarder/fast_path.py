@@ -1,11 +1,11 @@
 """The fast path for copies that share the decision for their route in a batch.
 
-:meth:`Forwarder.handle` has the same result for every such record, so the route is decided once
-(:meth:`Forwarder.lane`), and forwarding a record costs little more than copying it. The same holds
-for acknowledgements, which have their own lanes. Expired copies from outside share the report of
-their drop, which is written later (``postponed_events``), because after an absence there are tens
-of thousands of them. All other records are handled one by one: retries with a choice of addresses,
-buffered copies, and anything unexpected.
+:meth:`Forwarder.handle` has the same result for every such record, so the decision is made once per
+route (:meth:`Forwarder.lane`), and forwarding a record takes little more time than copying it. The
+same applies to acknowledgements, which have their own lanes. Expired copies from outside share the
+report of their drop, which is written later (``postponed_events``), because after an absence there
+are tens of thousands of them. All other records are handled one by one: retries with a choice of
+addresses, buffered copies, and anything unexpected.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Known:
 
     All frames that an endpoint sends in one transaction share one ``sb-hop``, so most lookups
     succeed. If the next hop is in another cluster, ``remote(message, headers, timestamp)`` writes
-    the copy. ``drops`` maps an ``sb-hop`` to the report of the copies that are dropped with it.
+    the copy. ``drops`` maps an ``sb-hop`` to the report about the copies that are dropped because
+    of it.
     """
 
     lane: Lane
@@ -46,7 +47,7 @@ class Known:
 
 @dataclass(slots=True)
 class Input:
-    """One input partition: common values of its records, and the last record handled.
+    """One input partition: values that its records share, and the last record handled.
 
     ``headers`` reads the headers of a record.
     """
@@ -144,7 +145,7 @@ class FastPath:
     def note_drop(self, source: Input, record: Record, outcome: Outcome) -> None:
         """Note how a message was dropped; others with its ``sb-hop`` are then dropped alike.
 
-        Messages from inside are excluded, because their sender gets a status for each copy.
+        Messages from this instance are excluded, because their sender gets a status for each copy.
         """
         known, event = source.lanes.get(record.route), outcome.event
         if known is None or event is None or record.is_ack or source.origin is Origin.INSIDE:

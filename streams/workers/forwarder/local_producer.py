@@ -1,11 +1,12 @@
 """Write a forwarder's output; Kafka confirms each record, or the reason is reported (11292).
 
-A permanently rejected record blocks nothing, because the sender's dialog keeps its message. A
-transient failure is retried; until Kafka has the record, no offset after it is committed.
+A permanently rejected record does not block other records, because the sender's dialog keeps its
+message. After a transient failure, the write is retried. No offset after a record is committed
+until Kafka has stored it.
 
 Kafka does not check which client uses a producer id. If another client writes a record with this
-producer's id, Kafka rejects our records, so a new producer with another id writes them. Many users
-may write events, so a separate producer without an id writes them; an event may be repeated.
+producer's id, Kafka rejects our records, and a new producer with another id writes them. Many users
+may write events, so a separate producer without an id writes our events, which may be repeated.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ log = logging.getLogger("hopline.forwarder")
 
 _LONGEST_KEY = 64
 _LINGER_MS = 100
-"""Milliseconds to wait for more records of a batch; the flush after the batch ends the wait."""
+"""Milliseconds to wait for more records of a request; the flush after a batch ends the wait."""
 
 _PURGED = 30.0
 """Seconds to wait for the delivery reports of records that a replaced producer drops."""
@@ -48,7 +49,7 @@ _PURGED = 30.0
 Source = tuple[str, int, int | None]
 """The source of a record that is written: topic, partition and offset."""
 Report = partial[None]
-"""Delivery callback, called with an error and the record; its one bound argument is the source."""
+"""Delivery callback, called with an error and the record; its bound argument is the source."""
 
 
 def source_of(message: Message) -> tuple[str, int, int]:
@@ -89,8 +90,8 @@ class LocalProducer:
         self._room = Room(self._producer, self._instance, self._stop)
 
     def _client(self, **config: Any) -> Producer:
-        # Infinite: otherwise an outage of five minutes would look like a rejection, and younger
-        # copies of a dialog would overtake older copies.
+        # Without a timeout: otherwise an outage of five minutes would look like a rejection, and
+        # newer copies of a dialog would overtake older copies.
         return self._cluster.producer(linger_ms=_LINGER_MS, message_timeout_ms=0, **config)
 
     def report(self, topic: str, partition: int, offset: int | None = None) -> Report:
@@ -125,7 +126,7 @@ class LocalProducer:
     ) -> None:
         """Produce a record; raise SurroundingsError if stopped while there is no space.
 
-        Only failures are reported, to a callback that knows the source.
+        Only failures are reported, to a callback bound to the source.
         """
         self._produce(partial(self._reported, source), topic, key, value, headers, timestamp)
 
@@ -156,11 +157,11 @@ class LocalProducer:
                     raise
                 self._replace(error.args[0])
                 self._room.produce(topic, **record)
-        except KafkaException as error:  # too large: no later attempt would succeed
+        except KafkaException as error:  # too large: a later attempt would also fail
             self.refused_by_kafka(error.args[0], topic, key, report.args[0])
 
     def _room_of_events(self) -> Room:
-        """Return the room of the producer of events, which most forwarders never need."""
+        """Return the ``Room`` of the producer of events, which most forwarders never need."""
         if self._event_room is None:
             self._event_producer = self._client(**WITHOUT_ID)
             self._event_room = Room(self._event_producer, self._instance, self._stop)
@@ -169,7 +170,7 @@ class LocalProducer:
     def emit(
         self, source: Source, key: bytes | None, event: Event, value: bytes | None = None
     ) -> None:
-        """Write an event; ``value``: its bytes, if it was encoded with other similar events."""
+        """Write an event; ``value``: its bytes, if it was encoded with similar events."""
         self._event_counts.one(event)
         self.produce(source, self._events, key, value or encode_event(event))
 
@@ -179,11 +180,11 @@ class LocalProducer:
         return self._producer
 
     def has_written(self, timeout: float) -> bool:
-        """Send all records, and return whether Kafka has them within ``timeout`` seconds.
+        """Send all records; return whether Kafka has stored them within ``timeout`` seconds.
 
-        The next batch is read after that. While an unconfirmed request of a partition is followed
-        by other records, the client does not sleep (``endpoint/rounds.py``). Without this wait,
-        forwarders on a slow broker's machine took the CPU time that the broker needed.
+        The next batch is read after this call. While more records wait behind an unconfirmed
+        request of a partition, the client does not sleep (``endpoint/rounds.py``). Without this
+        call, forwarders on the machine of a slow broker used the CPU time that the broker needed.
         """
         return not any(map(len, self._clients)) or self._flush(timeout)
 
@@ -240,7 +241,7 @@ class LocalProducer:
         self._end_failed()
 
     def _end_failed(self) -> None:
-        """Produce again the records that failed for a transient reason; report the others."""
+        """Produce records again that failed for a transient reason; report the others."""
         failed, self._failed = self._failed, []
         for error, message, source in failed:
             if is_displaced(error) or is_passing(error):
@@ -279,7 +280,7 @@ class LocalProducer:
             partition=partition,
             offset=offset,
         )
-        omitted = self._causes.due(why)  # each of these records is reported by an event anyway
+        omitted = self._causes.due(why)  # every such record is reported by an event anyway
         if omitted is not None:
             log.error("%s: %s%s", self._instance, dropped["detail"], more(omitted))
         if topic != self._events:  # an event about an event cannot be written either

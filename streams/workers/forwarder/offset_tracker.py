@@ -14,21 +14,21 @@ Position = tuple[str, int, int]
 
 
 class OffsetTracker:
-    """Offsets before which all records are done, with notes of buffered copies (``spans``)."""
+    """Offsets before which all records are done, with notes about buffered copies (``spans``)."""
 
     def __init__(self) -> None:
         self._offsets: dict[Where, int] = {}
         self._known: dict[Where, tuple[int, str]] = {}
 
     def begin(self, known: Iterable[TopicPartition]) -> None:
-        """Take over partitions with their committed offsets; some may have no committed offset."""
+        """Start to track partitions with their committed offsets; some may not have one."""
         for p in known:
             if p.offset >= 0:
                 self._offsets[p.topic, p.partition] = p.offset
                 self._known[p.topic, p.partition] = p.offset, note_of(p)
 
     def note(self, where: Where, position: int) -> None:
-        """Record that all records before an offset have been decided."""
+        """Record that all records before an offset have been processed."""
         self._offsets[where] = max(position, self._offsets.get(where, 0))
 
     def due(

@@ -1,7 +1,7 @@
-"""Postpone the events about dropped copies, so that records after those copies are handled first.
+"""Postpone the events about dropped copies, so that later records are handled first.
 
-After an absence, tens of thousands of expired copies come before the first record that can still be
-delivered. Reporting a copy takes several times as long as reading it. So the reports wait, and each
+After an absence, tens of thousands of expired copies may precede the first record that can still be
+delivered. Reporting a copy takes several times as long as reading it. So the events wait, and each
 turn of the loop writes some of them. The offset of a copy is committed after its event.
 """
 
@@ -18,13 +18,16 @@ from streams.workers.forwarder.offset_tracker import Position, Where
 from streams.workers.forwarder.outcome_writer import OutcomeWriter
 
 MOST = 48 << 20
-"""Maximum bytes of events that wait, usually 40,000 events; then each further copy writes some."""
+"""Maximum size in bytes of waiting events, usually 40,000 events; above it, each copy writes
+some."""
 _TURN = 100
-"""Number of events that a turn writes, in 1 to 2 ms."""
+"""Number of events that a turn writes, which takes 1 to 2 ms."""
 _LONGEST = 1_024
-"""Maximum bytes of an ``sb-message`` that is kept; the event about a longer one is written."""
+"""Maximum size in bytes of an ``sb-message`` to keep; with a longer one, the event is written at
+once."""
 _OVERHEAD = 400
-"""Bytes of a waiting event besides its header and the values that it may share with others."""
+"""Bytes of a waiting event in addition to its header and the values that it may share with
+others."""
 
 _Waiting = tuple[int, bytes, bytes | None, SimilarEvents]
 
@@ -43,7 +46,7 @@ class PostponedEvents:
     def add(
         self, position: Position, key: bytes, header: bytes | None, events: SimilarEvents
     ) -> None:
-        """Postpone the event about a copy, which has this ``sb-message`` as its header.
+        """Postpone the event about a copy whose ``sb-message`` is ``header``.
 
         The copies of a partition must be added in their order.
         """
@@ -57,7 +60,7 @@ class PostponedEvents:
             self.write(1)
 
     def write(self, most: int = _TURN) -> None:
-        """Write up to ``most`` of the events, of all partitions in turn, in the copies' order."""
+        """Write up to ``most`` events, from all partitions in turn, in the order of the copies."""
         for _ in range(min(most, len(self))):
             where, waiting = next(iter(self._waiting.items()))
             offset, key, header, events = waiting[0]
@@ -69,11 +72,11 @@ class PostponedEvents:
                 self._waiting[where] = waiting
 
     def write_all(self) -> None:
-        """Write all events, before the partitions are left to another worker."""
+        """Write all events before another worker takes over the partitions."""
         self.write(len(self))
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Drop the events of partitions that another worker owns now, which drops the copies too.
+        """Drop the events of partitions that another worker owns now; it also drops the copies.
 
         Their offsets are not committed.
         """
@@ -82,7 +85,7 @@ class PostponedEvents:
                 self._size -= _weight(header, events)
 
     def positions(self) -> Iterator[Position]:
-        """Yield the first copy of each partition whose event is not written yet."""
+        """Yield the first copy in each partition whose event has not been written yet."""
         for where, waiting in self._waiting.items():
             yield *where, waiting[0][0]
 
@@ -99,5 +102,5 @@ class PostponedEvents:
 
 
 def _weight(header: bytes | None, events: SimilarEvents) -> int:
-    """Return about how many bytes an event needs that shares its values with no other event."""
+    """Return the approximate size of an event that does not share values with other events."""
     return _OVERHEAD + len(header or b"") + 2 * events.size

@@ -1,7 +1,7 @@
 """Process the records of a forwarder: forward, buffer in memory, or drop.
 
 ``node`` decides (:class:`streams.node.Forwarder`), and ``outcome_writer`` writes. Most records take
-the fast path (``fast_path``), which uses the decision for the first record of their route. The
+the fast path (``fast_path``), which reuses the decision for the first record of their route. The
 forwarder never waits for another cluster; unconfirmed copies are buffered.
 """
 
@@ -46,8 +46,8 @@ log = logging.getLogger("hopline.forwarder")
 class Processor:
     """Process the records of one forwarder.
 
-    ``out`` has messages sent from this instance; any other topic has messages from outside. Each
-    other cluster writes to its own topic (``ingress``), which identifies the cluster.
+    ``out`` contains messages sent from this instance; all other topics contain messages from
+    outside. Each other cluster writes to its own topic (``ingress``), which identifies the cluster.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Processor:
         return True
 
     def inputs(self) -> list[str]:
-        """Return the topics to read; the catalog may add and remove those of other clusters."""
+        """Return the topics to read; the catalog may add and remove topics of other clusters."""
         if self._txq is None:
             return [self._out]
         return [self._out, self._txq, *self._topics.ingress(self.catalog)]
@@ -175,7 +175,8 @@ class Processor:
     def _not_a_record(self, message: Message, error: KafkaError) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
             # The end is after transaction markers, which are not records. Without this step, the
-            # offset would never show that all records have left `out`, and retries would wait.
+            # offset would never show that all records of `out` were processed, and retries would
+            # wait.
             topic, partition, offset = source_of(message)
             self.tracker.note((topic, partition), offset or 0)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
@@ -192,7 +193,7 @@ class Processor:
         self, source: Input, message: Message, headers: Headers, now: int, read_at: float
     ) -> None:
         """Let ``node`` decide for the whole route in this batch, or for this record alone."""
-        beat()  # a batch of thousands of decisions may take longer than the hang timeout
+        beat()  # thousands of decisions in a batch may take longer than the hang timeout
         record = self._record(source.origin, message, headers)
         try:
             outcome = self._outcome(source, message, headers, record, now)
@@ -232,7 +233,7 @@ class Processor:
         now = self._control.now()
         try:
             changes = self._principals.look(now)
-        except Exception:  # messages name the pairs, so an error would end every forwarder
+        except Exception:  # messages name the pairs, so an error would end all forwarders
             log.exception("%s: mirrored routes cannot be evaluated", self._instance)
             self._principals.forget()
             changes = ()
@@ -255,7 +256,7 @@ class Processor:
             self._reconsider(held, now)
 
     def _reconsider(self, held: BufferedCopy, now: int) -> None:
-        """Forward, drop or buffer again a copy that was removed from the buffer."""
+        """Forward, drop or rebuffer a copy that was removed from the buffer."""
         try:
             outcome = self._forwarder.release(held.record, now)
             if outcome is HELD:
@@ -288,7 +289,7 @@ class Processor:
             self._outcomes.write(message, record, outcome)
 
     def settle(self) -> None:
-        """Wait for other clusters; leave copies that are still unconfirmed to the next owner."""
+        """Wait for other clusters; copies that remain unconfirmed are left to the next owner."""
         self.postponed.write_all()
         self._remote_producers.settle()
         self.take_back()

@@ -1,4 +1,4 @@
-"""Convert a Kafka message into the record that a forwarder decides on, with undecoded headers."""
+"""Convert a Kafka message into a forwarder's input record, whose headers are not decoded."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Produce into another Kafka cluster, and return the copies that did not arrive.
 
-Nothing waits for that cluster, because it may be unavailable for hours, and other next hops must
+The forwarder never waits for that cluster, which may be unavailable for hours: other next hops must
 not be affected. Copies that the cluster has not confirmed within two seconds are returned, to be
-buffered. The same applies to exceptions of the client, which its brokers may cause: they concern
-only that cluster.
+buffered. Exceptions of the client, which its brokers may cause, also affect only that cluster.
 """
 
 from __future__ import annotations
@@ -30,8 +29,9 @@ _AGAIN = 1.0
 """Seconds after an exception of a client until the next client is tried."""
 _SLICE = 0.1
 _WAITING = 0.5
-"""Maximum seconds for which the copies of one batch wait for space. A cluster that can confirm as
-many bytes as the limit within :data:`PATIENCE` confirms a quarter of them in this time."""
+"""Maximum number of seconds for which the copies of one batch wait for space. If a cluster can
+confirm as many bytes as the limit within :data:`PATIENCE`, it confirms a quarter of them in this
+time."""
 _GIVEN_UP = KafkaError(KafkaError._PURGE_INFLIGHT)
 
 
@@ -76,7 +76,8 @@ class RemoteProducer(Generic[Item]):
     ) -> bool:
         """Produce a copy; return whether there was space for it.
 
-        ``size`` is the number of bytes counted for the item; the headers of the copy are added.
+        ``size`` is the number of bytes counted for the item; the headers of the copy are added to
+        it.
         """
         size = forward_size(size, headers)
         if self.size and self.size + size > self.limit and not self._room(size):
@@ -106,7 +107,7 @@ class RemoteProducer(Generic[Item]):
         """Return the copies that failed since the last call, with the reason."""
         self._poll(0)
         self._waited = 0.0
-        if self._broken or self._is_silent():  # only a new client may help
+        if self._broken or self._is_silent():  # a new client may help
             self.close()
         back, self._back = self._back, []
         return back
@@ -118,7 +119,7 @@ class RemoteProducer(Generic[Item]):
             self._poll(_SLICE)
 
     def close(self) -> None:
-        """Give up the client; the copies in flight are returned by the next :meth:`come_back`."""
+        """Give up the client; the next :meth:`come_back` returns the copies in flight."""
         leaving, self._producer = [self._producer], None
         try:
             if leaving[0] is not None:
@@ -129,17 +130,17 @@ class RemoteProducer(Generic[Item]):
         self._back += ((item, _GIVEN_UP) for item, _ in self._in_flight.values())
         self._in_flight.clear()
         self.size, self._broken, self._silent_since = 0, False, None
-        # Destroying a client may wait for half a minute until a broker's name is resolved.
+        # Destroying a client may take half a minute, until a broker's name is resolved.
         self._leaving = threading.Thread(target=leaving.clear, name="leaving", daemon=True)
         try:
             self._leaving.start()
-        except RuntimeError:  # no thread is left; destroying the client frees some
+        except RuntimeError:  # no thread is available; destroying the client frees some
             leaving.clear()
 
     def _client(self) -> Producer | None:
-        """Return the client; ``None`` while it is not time for the next one.
+        """Return the client; ``None`` if it is too early to create the next one.
 
-        The next client is created when the previous one has been destroyed, so that there are never
+        A new client is created only after the previous one has been destroyed, so there are never
         more than two.
         """
         if self._producer is not None:
@@ -190,7 +191,7 @@ class RemoteProducer(Generic[Item]):
 
     def _ended(self, ticket: int, error: KafkaError | None, _: Message) -> None:
         if ticket not in self._in_flight:
-            return  # a late report of a client that was given up
+            return  # a late report from a client that was given up
         item, size = self._in_flight.pop(ticket)
         self.size -= size
         if error is None:

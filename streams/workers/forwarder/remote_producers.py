@@ -1,7 +1,7 @@
 """A forwarder's producers for other Kafka clusters, created on demand.
 
-Nothing is written to a cluster before its heartbeats report its readable schemas and its clock.
-Records with schemas that the cluster cannot read are never written.
+The forwarder writes to a cluster only after heartbeats have shown its readable schemas and its
+clock. It never writes records with schemas that the cluster cannot read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class RemoteCopy:
 
 
 class RemoteProducers:
-    """Producers created on demand, and recreated if the catalog changes a cluster's address.
+    """Producers that are created on demand, and recreated if a cluster's address changes.
 
     ``home`` names the topics of the local cluster.
     """
@@ -47,7 +47,7 @@ class RemoteProducers:
             producer.limit = size
 
     def take(self, copy: RemoteCopy, headers: Headers, timestamp: int) -> bool:
-        """Produce a copy, with times by the remote clock; return whether this was possible."""
+        """Produce a copy, with times of the remote clock; return whether this was possible."""
         producer, known = self._to(copy.instance), self._remote.announced(copy.instance)
         if producer is None or known is None:
             return False
@@ -69,15 +69,15 @@ class RemoteProducers:
     def topic(self, neighbour: str) -> str:
         """Return the topic for copies to a neighbour.
 
-        The result is the topic to which only this cluster writes, if the neighbour's forwarder
-        reports that it reads this topic; an older version reads only ``txq``.
+        If the neighbour's forwarder reports that it reads the topic to which only this cluster
+        writes, the result is this topic. An older version reads only ``txq``.
         """
         cluster, own = self._remote.cluster_of(neighbour), self._remote.admitted(neighbour)
         topics = self._home if cluster is None else cluster.topics
         return topics.txq(neighbour) if own is None else topics.ingress(neighbour, own)
 
     def come_back(self) -> Iterator[tuple[RemoteCopy, str | None]]:
-        """Yield copies that did not arrive, with the reason if they can never arrive."""
+        """Yield copies that were not delivered, with the reason if they can never be delivered."""
         unread, self._unread = self._unread, []
         yield from unread
         for producer in self._all.copy():

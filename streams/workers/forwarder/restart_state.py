@@ -1,4 +1,4 @@
-"""What survives a restart of a forwarder's loop."""
+"""The state that survives a restart of a forwarder's loop."""
 
 from __future__ import annotations
 

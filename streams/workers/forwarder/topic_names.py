@@ -27,7 +27,7 @@ class TopicNames:
     def target(
         self, catalog: CatalogView, place: Place, instance: str, database: str | None = None
     ) -> str:
-        """Return the topic of a place at an instance, or of a mirrored database there."""
+        """Return the topic for a place at an instance, or for a mirrored database there."""
         home = home_of(catalog, instance, database)
         name = self._names.get((place, home))
         if name is None:

@@ -20,8 +20,9 @@ from streams.workers.slot import Slot
 class ForwarderWorker:
     """One replica of an instance's forwarder, whose :class:`ForwarderLoop` does the work.
 
-    ``slot`` names the worker across restarts, if any. With ``pair``, the worker needs no slot, and
-    forwards messages from the databases of that mirrored pair while its instance is the principal.
+    ``slot``, if any, names the worker across restarts. With ``pair``, the worker does not need a
+    slot, and forwards messages from the databases of that mirrored pair while its instance is the
+    principal.
     """
 
     role = "forwarder"
@@ -56,7 +57,7 @@ class ForwarderWorker:
 
     @property
     def decided(self) -> int:
-        """Return the number of decided records; any thread may call this."""
+        """Return the number of processed records; any thread may call this."""
         return self._lasting.decided
 
     @property

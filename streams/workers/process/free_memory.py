@@ -1,7 +1,7 @@
-"""Return free memory, which the C library would keep, to the operating system.
+"""Return free memory to the operating system, because the C library would keep it.
 
-Kafka's client allocates memory in many threads, and the C library has an arena per thread, which
-only grows. While a backlog drains, 20 to 50 MB of an endpoint worker's memory is free.
+Kafka's client allocates memory in many threads, and the C library has an arena for each thread,
+which only grows. While a backlog drains, 20 to 50 MB of an endpoint worker's memory are free.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Hashes of GUIDs that no client can compute.
 
-Python hashes text and bytes with a random key, because otherwise a client could choose keys with
-equal hashes, and each lookup would compare its key with all of them. But the hash of a UUID is that
-of an integer, which has no key, and clients choose conversation ids and message ids.
+Python hashes text and bytes with a random key. Otherwise a client could choose dictionary keys with
+equal hashes, and each lookup would have to compare all of them. But a UUID is hashed like an
+integer, without a random key, and clients choose conversation ids and message ids.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import uuid
 def randomize_guid_hashes() -> None:
     """Hash UUIDs with the random key that this process uses for bytes (PYTHONHASHSEED).
 
-    Only for a process of Hopline's own, and before it stores UUIDs: entries of a dictionary made
-    earlier can no longer be found.
+    Call this only in Hopline's own processes, and before they store UUIDs: entries of existing
+    dictionaries can no longer be found.
     """
     uuid.UUID.__hash__ = _keyed_hash  # type: ignore[method-assign, assignment]
 

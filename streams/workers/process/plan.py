@@ -17,10 +17,10 @@ ROLES = ("forwarder", "endpoint")
 class Plan:
     """The workers of a process, their instances, and settings of its endpoint workers.
 
-    ``slot``: the process's name across restarts, if any; with a slot, the partitions wait for a
-    restart. ``watched``: Kafka's clients report statistics, for metrics. ``standby``: an endpoint
-    worker starts when its slot has no owner. ``keep``: retention of processed records in seconds,
-    or ``None`` to keep them forever.
+    ``slot``: the process's name across restarts, if any; with a slot, the partitions wait until the
+    process has restarted. ``watched``: Kafka's clients report statistics, for metrics. ``standby``:
+    an endpoint worker starts when its slot has no owner. ``keep``: retention of processed records
+    in seconds, or ``None`` to keep them forever.
     """
 
     roles: tuple[str, ...]
@@ -48,7 +48,7 @@ class Plan:
         return "" if self.standby else self.slot
 
     def heartbeat_names(self) -> tuple[list[str], list[str]]:
-        """Return the names under which heartbeats are sent: of forwarders and standbys."""
+        """Return the names under which heartbeats are sent: those of forwarders and of standbys."""
         standbys = [own_name(n, self.slot) for n in self.instances if self.standby]
         return list(self.instances if self.forwards else ()), standbys
 

@@ -1,10 +1,9 @@
-"""A process that runs workers: start them, wait, and stop all when one fails or on request.
+"""A process that runs workers: start them, wait, and stop all if one fails or on request.
 
-SIGTERM and SIGINT drain: every loop finishes its current turn, flushes and commits. Workers
-without a slot leave their group; Kafka waits for workers with a slot to return. A worker that fails
-ends the process, whose supervisor (compose, systemd, the demo) restarts it without loss. A call of
-Kafka's client may never return; a thread that waits in such a call is abandoned, and the process
-still ends.
+SIGTERM and SIGINT drain: every loop finishes its current turn, flushes and commits. Workers without
+a slot leave their group; Kafka waits for workers with a slot to return. A worker that fails ends
+the process, whose supervisor (compose, systemd, the demo) restarts it without loss. A call of
+Kafka's client may never return. Then the waiting thread is abandoned, so that the process can end.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ class Process:
 
     A process fails when one of its threads makes no progress for ``hung_after`` seconds. Workers
     that have not ended ``leave_within`` seconds after the stop request are ``left_behind``, and so
-    are other threads that do not end after the workers; the process must then be ended without
-    waiting for them.
+    are other threads that do not end after the workers. Then the process must be ended without
+    waiting for these threads.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class Process:
 
     @property
     def left_behind(self) -> tuple[str, ...]:
-        """Return the names of the threads that had not ended in time after the stop request."""
+        """Return the names of the threads that did not end in time after the stop request."""
         return self._threads.left_behind
 
     def differences(self) -> Iterator[tuple[str, float]]:
@@ -85,7 +84,7 @@ class Process:
             yield from self._control.remote.differences()
 
     def failures(self) -> Iterator[str]:
-        """Yield a sentence for each failure; yield nothing if the process is healthy so far."""
+        """Yield a sentence for each failure; none if the process is healthy so far."""
         if self.failure is not None:
             yield f"A worker failed: {self.failure}"
         if self._control is not None and self._control.is_ready:
@@ -110,7 +109,7 @@ class Process:
         self._threads.stop.set()
 
     def run(self) -> None:
-        """Run until stopped; raise the failure of the first failed worker."""
+        """Run until stopped; raise the error of the first failed worker."""
         with collecting_rarely():
             self._run()
 

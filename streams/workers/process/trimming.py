@@ -6,7 +6,7 @@ below the position of the consumer group that the catalog names, by the owner of
 Processed records are kept for the configured retention.
 
 Trimming is never urgent, so if Kafka refuses or does not respond, the next pass retries. Any other
-error ends the process; otherwise the end of trimming would go unnoticed.
+error ends the process; otherwise it would go unnoticed that trimming has stopped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TrimPoints = Mapping[tuple[str, int], int]
 
 
 class Trimmed(Protocol):
-    """The interface of a worker for trimming, which another thread uses."""
+    """The interface of a worker for trimming; another thread uses it."""
 
     instance: str
 
@@ -40,7 +40,7 @@ class Trimmed(Protocol):
 
 
 def every(keep: float) -> float:
-    """Return the trim interval in seconds; logs then grow at most a tenth larger than necessary."""
+    """Return the trim interval in seconds, with which logs are at most a tenth too large."""
     return min(60.0, max(1.0, keep / 10))
 
 
@@ -70,7 +70,7 @@ class Trimming:
                 rest()
 
     def once(self) -> None:
-        """Trim once; tell endpoint workers the first offsets that are too recent to trim."""
+        """Trim once; pass endpoint workers the first offsets that are too recent to trim."""
         trim_points = {
             place: end for worker in self._workers for place, end in worker.trim_points.items()
         }
@@ -97,8 +97,8 @@ class Trimming:
     def _received(self) -> tuple[dict[tuple[str, int], int], KafkaException | None]:
         """Return the positions of the queues' consumer groups, and a refusal of Kafka, if any.
 
-        A queue's partition belongs to the owner of the same partition number, modulo the instance's
-        number of partitions.
+        A queue's partition belongs to the owner of the partition with the same number, modulo the
+        instance's number of partitions.
         """
         found: dict[tuple[str, int], int] = {}
         refused: KafkaException | None = None
@@ -115,7 +115,7 @@ class Trimming:
                 beat()
                 try:
                     passed = read_positions(self._cluster, group, [topic]).items()
-                except KafkaException as error:  # for one group; all other topics are trimmed
+                except KafkaException as error:  # affects one group; all other topics are trimmed
                     refused = error
                     continue
                 found |= {place: at for place, at in passed if place[1] % count in numbers}

@@ -1,8 +1,8 @@
-"""Run workers in threads; when one fails or hangs, stop all.
+"""Run workers in threads; if one fails or hangs, stop all.
 
-A call of Kafka's client may never return. A worker that is blocked in such a call notices neither a
-stop request nor a failure of ``control``, and the process would hang forever. So such a thread is
-abandoned.
+A call of Kafka's client may never return. A worker that is blocked in such a call does not notice a
+stop request or a failure of ``control``, so the process would hang forever. Therefore such a thread
+is abandoned.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class WorkerThreads:
             self._fail_for(thread, SurroundingsError(f"{why}Kafka's client is stuck."))
 
     def _fail_for(self, thread: threading.Thread, error: SurroundingsError) -> None:
-        """Fail with the error that a thread cannot report because it hangs, or with ``error``."""
+        """Fail with the error that a hung thread could not report, or with ``error``."""
         cause = failure_of(thread)
         self._fail(error if cause is None else self._described(cause, thread.name))
 
