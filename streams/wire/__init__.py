@@ -1,17 +1,17 @@
 """Hopline's format on Kafka: topic names, the three headers, Avro codecs. Uses no Kafka client.
 
-Topics: ``topics`` names them, ``place`` parses names, ``specs`` has their settings, ``partition``
-the partition of a key, ``acl`` the rights. ``records`` converts whole records; the values of each
-kind of topic are in ``commands`` (``cmd``, ``result``), ``frame_headers`` and ``acknowledgements``
-(``out``, ``txq``, ``in``, ``ack``), ``state`` and ``state_keys`` (``dialog``), ``heartbeats``
-(``presence``), ``catalog_objects``, ``events``, ``reading`` and ``metric``. ``describe`` shows any
-record.
+Topics: ``topics`` names them, ``place`` parses names, ``specs`` defines their settings,
+``partition`` finds the partition of a key, and ``acl`` defines the rights. ``records`` converts
+whole records. Each kind of topic has a module for its values: ``commands`` (``cmd``, ``result``),
+``frame_headers`` and ``acknowledgements`` (``out``, ``txq``, ``in``, ``ack``), ``state`` and
+``state_keys`` (``dialog``), ``heartbeats`` (``presence``), ``catalog_objects``, ``events``,
+``reading`` and ``metric``. ``describe`` shows any record.
 
-Bytes: ``single_object`` is the encoding, ``evolution`` provides the schemas, ``bounds`` and
-``visits`` reject values that are too large. ``envelope``, ``hop`` and ``shift`` read and edit a
-frame's headers without decoding them; ``familiar``, ``glance`` and ``packing`` give the same
-values faster. ``dialog_records`` reads state for all readers but workers, ``job`` names a replay,
-``spans`` writes positions as text, and ``plain`` converts values for JSON.
+Bytes: ``single_object`` implements the encoding, ``evolution`` provides the schemas, and ``bounds``
+and ``visits`` reject values that are too large. ``envelope``, ``hop`` and ``shift`` read and edit a
+frame's headers without decoding them; ``familiar``, ``glance`` and ``packing`` decode and encode
+the same values faster. ``dialog_records`` reads state for all readers except workers, ``job`` names
+a replay, ``spans`` writes positions as text, and ``plain`` converts values for JSON.
 """
 
 from streams.wire.acknowledgements import decode_ack_value, encode_ack, encode_status

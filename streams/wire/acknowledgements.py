@@ -1,4 +1,4 @@
-"""The values of ``ack``: acknowledgements, and statuses from the sender's forwarder."""
+"""The values of ``ack``: acknowledgements, and statuses that the sender's forwarder writes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Check the limits of a record from outside, because Avro's reader accepts more than its writer.
 
-Avro's reader accepts a number of more than 32 bits in an ``int``, and a string of any length. Both
-would later be written into an event or to another instance, where they do not fit, so they are
+Avro's reader accepts a number of more than 32 bits in an ``int``, and a string of any length. Such
+values would later be written to an event or to another instance, where they do not fit, so they are
 rejected when they are read. An expiry (a field ``...expires_at``) that would overflow when a time
 to live is added is also rejected.
 """
@@ -20,26 +20,27 @@ LARGEST = 65_536
 """Maximum size in bytes of a header; a cache of a thousand headers takes at most 64 MiB."""
 
 LAST_NUMBER = 1 << 40
-"""A limit for message numbers, which no dialog reaches. Spark and SQLite can add up numbers below
-this limit. A larger number, which any writer may claim, would end the query, because they raise an
-error if a sum overflows."""
+"""A limit for message numbers that no dialog reaches. Spark and SQLite can add up numbers below
+this limit. A larger number, which any writer may claim, would make a query fail, because both raise
+an error if a sum overflows."""
 
 SHORT = 1_024
-"""Maximum size in bytes of a value whose decoded form is cached, because the same values recur."""
+"""Maximum size in bytes of a value whose decoded form is cached."""
 
 LARGEST_HOP = 16_384
 """Maximum size in bytes of a copy's journey: twice the size of 16 hops with the longest names."""
 
 MOST_VISITS = 64
-"""Maximum visits of a copy's journey; 16 hops make 18. A visit takes 3 bytes, or 70 in memory."""
+"""Maximum number of visits of a copy; 16 hops make 18. A visit takes 3 bytes, 70 in memory."""
 
 LARGEST_VISIT = 1_024
 """Maximum size in bytes of one visit: an instance and a database of 128 characters take 780."""
 
 LARGEST_QUEUED_HOP = LARGEST_HOP + LARGEST_VISIT
-"""Maximum size in bytes of a journey in a queue: the endpoint worker has added its visit.
+"""Maximum size in bytes of a journey in a queue, to which the endpoint worker has added a visit.
 
-With the same limit as in ``in``, a message could be acknowledged that no reader accepts.
+If the limit of ``in`` were used, a message could be acknowledged that no reader of the queue
+accepts.
 """
 
 LARGEST_EVENT = 65_536

@@ -20,17 +20,18 @@ from streams.wire.single_object import Codec, MalformedError
 _LONGEST_SOURCE = 1_024
 """Maximum length in characters of a source's names."""
 _LONGEST_KEPT = 256
-"""Maximum size in bytes of a source's name that is stored; names of Kafka topics, and so of Faust
-applications, have at most 249. An endpoint worker stores thousands of sources."""
+"""Maximum size in bytes of a source's name that is stored unchanged. Names of Kafka topics, and
+therefore of Faust applications, have at most 249 bytes. An endpoint worker stores thousands of
+sources."""
 COMMAND = Codec("Command", longest=LONGEST, largest=LARGEST_STATEMENT)
 CAUSE = Codec("Cause", longest=_LONGEST_SOURCE, largest=LARGEST)
 RESULT = Codec("Result")
 
 _REMEMBERED, _SHORT = 4096, 1024
-"""Maximum number of cached recurring values, and the maximum size of each in bytes."""
+"""Maximum number of cached values, and the maximum size of each in bytes."""
 _NEWER_STATEMENT = "UNKNOWN"
 
-# Fields of a statement that are cached together; the fields in between change each time.
+# Fields of a statement that are cached together; the fields between them change each time.
 _Fields = Callable[[Command], tuple[Any, ...]]
 _field = Command._fields.index
 _kind: _Fields = itemgetter(slice(_field("kind"), _field("issued_at")))
@@ -95,8 +96,8 @@ def encode_cause(cause: Cause) -> bytes:
 def decode_cause(raw: bytes) -> Cause:
     """Decode ``sb-cause``; raises MalformedError if it is invalid.
 
-    The application must have a name, because it is a consumer group. A name of more than 256 bytes
-    is replaced by its digest, which identifies the source equally well.
+    The application must have a name, which is its consumer group. A name of more than 256 bytes is
+    replaced by its digest, which also identifies the source.
     """
     record = CAUSE.decode(raw)
     if not record["application"]:
@@ -118,8 +119,8 @@ def decode_command(
 ) -> Command:
     """Decode ``sb-command``; raises MalformedError if it is invalid.
 
-    Statements of one application mostly differ only in id and time, so the other fields are decoded
-    once.
+    Most statements of one application differ only in id and time, so the other fields are decoded
+    only once.
     """
     split = _split(raw) if raw is not None else None
     if raw is None or split is None:
@@ -172,7 +173,7 @@ def _command(
 
 @dataclass(frozen=True, slots=True)
 class ResultRecord:
-    """The answer to a command; ``number`` is 0, or the statement's error number."""
+    """The result of a command; ``number`` is 0, or the statement's error number."""
 
     command_id: uuid.UUID
     conversation: uuid.UUID

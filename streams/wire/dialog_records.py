@@ -1,9 +1,9 @@
 """The content of dialog records as typed values, for all readers except workers.
 
-The topic's kind selects the class (:func:`dialog_record`). Each value is decoded on access and
-raises MalformedError if it is invalid. So code that counts messages decodes only three headers, a
-description shows all readable parts, and a dialog's history includes its broken records. Workers
-use :mod:`streams.wire.records`.
+The topic's kind selects the class (:func:`dialog_record`). Each value is decoded on access, which
+raises MalformedError if the value is invalid. So code that counts messages decodes only three
+headers, a description shows all readable parts, and a dialog's history includes its invalid
+records. Workers use :mod:`streams.wire.records`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from streams.wire.state_keys import StateKey, endpoint_of
 
 
 class KafkaRecord(Protocol):
-    """The parts of a record that are read; ``timestamp`` is in epoch milliseconds."""
+    """The parts of a Kafka record that are read; ``timestamp`` is in epoch milliseconds."""
 
     @property
     def timestamp(self) -> int:
@@ -115,7 +115,7 @@ class FrameRecord(DialogRecord):
         return decode_journey(self.header_bytes(HOP))
 
     def ack(self, conversation: uuid.UUID) -> Ack:
-        """Return the acknowledgement; a forwarder's status can only be in ``ack``."""
+        """Return the acknowledgement; only ``ack`` can contain a forwarder's status."""
         read = decode_ack_value(self.record.value, conversation)
         if isinstance(read, Status):
             raise MalformedError("a status instead of an acknowledgement")
@@ -129,7 +129,7 @@ class AckRecord(FrameRecord):
 
     @property
     def is_frame(self) -> bool:
-        """Return whether the record arrived as a frame and is not a forwarder's status."""
+        """Return whether the record arrived as a frame, and not as a forwarder's status."""
         return self.header_bytes(ROUTE) is not None
 
 
@@ -172,7 +172,7 @@ class StateRecord(DialogRecord):
 
     @property
     def endpoint(self) -> StateKey | None:
-        """Return the endpoint of a state record; None for records such as positions and chunks."""
+        """Return the endpoint of a state record; None for other records (positions, chunks)."""
         return endpoint_of(self.record.key or b"")
 
     def dialog(self, conversation: uuid.UUID) -> Dialog | None:

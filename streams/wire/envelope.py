@@ -1,4 +1,4 @@
-"""The envelope as a forwarder sees it: the codec of :mod:`streams.node.forwarder.decide`."""
+"""The forwarder's view of the envelope: the codec for :mod:`streams.node.forwarder.decide`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streams.wire.records import conversation_of
 
 
 class Envelope:
-    """Converts between the envelope's bytes and values; invalid bytes raise MalformedError."""
+    """Convert between the envelope's bytes and values; raise MalformedError for invalid bytes."""
 
     conversation = staticmethod(conversation_of)
     parties = staticmethod(decode_parties)

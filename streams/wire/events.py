@@ -40,7 +40,7 @@ def encode_event(event: Mapping[str, Any]) -> bytes:
 
 
 class SimilarEvents:
-    """Encode events that differ from ``event`` only in the message that they are about.
+    """Encode events that differ from ``event`` only in the message to which they refer.
 
     :meth:`encode` takes a third of the time of :func:`encode_event`. The constructor raises
     ValueError for an event that :func:`encode_event` might truncate. ``size`` is the number of
@@ -56,7 +56,7 @@ class SimilarEvents:
         self.event, self._parts = event, (EVENT.prefix + parts[0], *parts[1:])
 
     def encode(self, key: bytes, header: Header) -> bytes:
-        """Encode the event about a message; ``key``: its conversation's id, in 36 characters."""
+        """Encode the event about a message; ``key``: its conversation id, in 36 characters."""
         first, to_number, to_fragment, last = self._parts
         return b"%b\x02H%b%b\x02%b\x02H%b%b\x02%b%b" % (
             first,

@@ -1,12 +1,12 @@
-"""Schema evolution: provide the schemas of this version, and learn the schemas of other versions.
+"""Schema evolution: provide this version's schemas, and learn the schemas of other versions.
 
 A writer's schema is an object of the catalog, named by its fingerprint. ``apply`` adds the schemas
-of its own version and removes none, because topics contain records in old schemas. Every reader of
-the catalog learns all these schemas. So an upgrade begins with the new version's ``apply``; then
-the old workers can read the records of the new workers.
+of its own version and removes none, because topics contain records with old schemas. Every reader
+of the catalog learns all these schemas. So an upgrade begins with ``apply`` of the new version;
+after that, old workers can read the records of new workers.
 
-A process that writes into another cluster cannot read the catalog there. Instead, it uses a header
-of that cluster's heartbeats, which lists the envelope schemas of that cluster's catalog.
+A process that writes to another cluster cannot read the catalog there. Instead, it uses a header of
+that cluster's heartbeats, which lists the envelope schemas in that cluster's catalog.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ _CODECS: dict[str, Codec] = {
         id_secret.SECRET,
     )
 }
-"""All schemas in the catalog, except that of catalog objects, which is needed to read them."""
+"""All schemas in the catalog. The schema of catalog objects is excluded: it is needed to read
+them."""
 
 
 def schema_key(schema: Any) -> str:
@@ -77,7 +78,7 @@ def is_schema(key: str) -> bool:
 
 
 def learn(key: str, schema: Any) -> None:
-    """Learn a schema, so that records written with it can be read; skip unknown types of records.
+    """Learn a schema, so that records written with it can be read; skip unknown record types.
 
     Raises MalformedError for an invalid schema.
     """
@@ -98,7 +99,7 @@ def own_schemas() -> tuple[str, ...]:
 
 
 def learned_schemas() -> tuple[str, ...]:
-    """Return the other readable schemas, learned from catalogs and captures so far."""
+    """Return the other readable schemas, which were learned from catalogs and captures."""
     return tuple(schema for codec in _CAPTURED.values() for schema in codec.known[1:])
 
 
@@ -123,18 +124,18 @@ def learn_schemas(texts: Iterable[str]) -> None:
 ANNOUNCED = "sb-schemas"
 """The header of a heartbeat: concatenated fingerprints of eight bytes.
 
-This is a header, not a field, because readers without the newest ``Presence`` schema need it.
+This is a header and not a field, because readers that lack the newest ``Presence`` schema need it.
 """
 ADMITS = "sb-ingress"
-"""The header of a gateway's heartbeat: the other clusters with their own topic at the gateway.
+"""The header of a gateway's heartbeat: the other clusters that have their own topic at the gateway.
 
 Its value is a JSON list of the clusters' names. A gateway of an older version does not send this
 header, and reads only ``txq``.
 """
 MOST_ANNOUNCED = 512
-"""Maximum number of announced schemas (4 kB), enough for a hundred versions of the five schemas."""
+"""Maximum number of announced schemas (4 kB): enough for a hundred versions of the five schemas."""
 _LARGEST_SCHEMA = 16_384
-"""Maximum size in bytes of an announced schema, because computing its fingerprint takes time. Our
+"""Maximum size in bytes of an announced schema: computing its fingerprint takes time, and our
 largest schema is several times smaller."""
 LARGEST_ADMISSION = 16_384
 """Maximum size in bytes of a gateway's header: enough for a hundred clusters with long names.
@@ -150,8 +151,8 @@ LARGEST_ANNOUNCEMENT = MOST_ANNOUNCED * _FINGERPRINT
 def announcement(objects: Mapping[str, str]) -> bytes:
     """Return the heartbeat header for a catalog: its envelope schemas.
 
-    Invalid schemas and wrong fingerprints are skipped, because no writer can use them. If there are
-    too many schemas, the schemas that this version writes are still announced.
+    Schemas that are invalid or have a wrong fingerprint are skipped, because no writer can use
+    them. If there are too many schemas, those that this version writes are still announced.
     """
     ours = written_schemas()
     known = [
@@ -169,7 +170,7 @@ def _envelope_of(key: str, body: str) -> bytes | None:
     """Return the fingerprint of an envelope schema; ``None`` for other or invalid schemas."""
     try:
         schema = json.loads(body)
-        # this order matters, because only a bounded schema has a limited cost
+        # this order matters: the cost of schema_key is limited only for a bounded schema
         if schema["namespace"] != _ENVELOPE or not is_bounded(schema) or schema_key(schema) != key:
             return None
         return prefix_of(schema)[len(MARKER) :]
@@ -178,7 +179,7 @@ def _envelope_of(key: str, body: str) -> bytes | None:
 
 
 def read_announcement(raw: bytes) -> frozenset[bytes]:
-    """Return the prefixes of all frame parts that a cluster with this announcement can read.
+    """Return the prefixes of all frame parts that the cluster with this announcement can read.
 
     Raises MalformedError if there are more than :data:`MOST_ANNOUNCED`.
     """

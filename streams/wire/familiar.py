@@ -1,9 +1,9 @@
-"""Decode dialog records by comparison with earlier ones, several times as fast as field by field.
+"""Decode dialog records by comparison with earlier ones: much faster than field by field.
 
 The records of idle dialogs differ in four fields in the middle: group, handle, and two times. The
-bytes before them (names, state) and after them (numbers) repeat, so a decoded dialog serves as the
-pattern for all records that share these bytes. This is safe because equal Avro bytes decode to
-equal values.
+bytes before these fields (names, state) and after them (numbers) repeat, so a decoded dialog serves
+as the pattern for all records that share these bytes. This is safe because equal Avro bytes decode
+to equal values.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ _TEXT = b"\x48"
 _IDS = 2 * (1 + 36)
 """The size in bytes of two GUIDs as text."""
 _LENGTHS, _MISSES = 64, 4
-"""Maximum number of offsets at which ids are expected, and of patterns looked up for a record.
+"""Maximum number of offsets at which ids are expected, and of patterns to look up for a record.
 
-Clients choose names, and so both the offsets and the bytes at which ids seem to be.
+Both are limited because clients choose names, and thus the offsets and the bytes that look like
+ids.
 """
 _LONGEST = 9
 """Maximum size in bytes of a number; up to 63 bits, this decoder and Avro read the same value."""
 
 
 class Familiar:
-    """Decode dialogs written with ``codec``; for other forms, ``decode`` decodes field by field.
+    """Decode dialogs written with ``codec``; ``decode`` decodes other forms field by field.
 
-    Threads may share it: offsets are replaced, not changed. An offset or a pattern that another
-    thread removes meanwhile is learned again.
+    Threads may share an object: offsets are replaced, not changed. If another thread removes an
+    offset or a pattern in the meantime, it is learned again.
     """
 
     def __init__(self, codec: Codec, decode: Callable[[bytes, uuid.UUID], Dialog]) -> None:
@@ -82,7 +83,7 @@ class Familiar:
 
     def _learn(self, raw: bytes, dialog: Dialog) -> None:
         if len(raw) > SHORT or dialog.held or dialog.partial or dialog.parked:
-            return  # positions never repeat, and a window of them takes 200 kB
+            return  # positions never recur, and a window of positions takes 200 kB
         ids = b"".join(_TEXT + str(guid).encode() for guid in (dialog.group, dialog.handle))
         at = raw.find(ids)
         if at < 0 or at != raw.rfind(ids):

@@ -36,19 +36,19 @@ _names: Callable[[Parties], tuple[Any, ...]] = itemgetter(
 )
 _form: Callable[[Header], tuple[Any, ...]] = itemgetter(slice(Header._fields.index("flags"), None))
 _PLAIN = Flag.NONE, 0, 1
-"""No flags and fragment 0 of 1: the values in the field order of :class:`Header`."""
+"""No flags, and fragment 0 of 1: the values in the field order of :class:`Header`."""
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
 _PARTIES, _JOURNEYS, _JOURNEYS_READ = 16_384, 64, 4_096
-"""Cache sizes: pairs of services that converse, journeys to write, and journeys as they were read.
+"""Cache sizes: pairs of services with dialogs, journeys to write, and journeys as they were read.
 
-The second is small, because a sender can choose journeys whose tuples have equal hashes; bytes, as
-in the third, have hashes with a secret key.
+The second is small because a sender can choose journeys whose tuples have equal hashes. The keys of
+the third are bytes, whose hashes depend on a secret key.
 """
 _LATEST = LATEST.to_bytes(8, "big")
 _HOPS, _EXPIRES, _ATTEMPT, _SENT, _FIRST_HOP, _PATH = 10, 11, 19, 20, 28, 29
-"""Offsets of the fields of a journey without long numbers: see :mod:`streams.wire.hop`."""
+"""Offsets of the fields of a journey whose numbers are short: see :mod:`streams.wire.hop`."""
 _LONGEST_WHOLE = 10 + 16 + 64 + 9 + 3 + 6 + 9
-"""Maximum bytes of a header that is read in one step: prefix, id, type, and the later fields."""
+"""Maximum size of a header that is read in one step: prefix, id, type, and later fields."""
 
 
 def encode_parties(parties: Parties) -> bytes:
@@ -57,7 +57,7 @@ def encode_parties(parties: Parties) -> bytes:
 
 
 def _is_short(parties: Parties) -> bool:
-    """Return whether parties are short enough to cache; received names may have any length."""
+    """Return whether parties are short enough to be cached; received names may have any length."""
     to_service, to_broker, from_service, from_broker, contract = _names(parties)
     names = len(to_service) + len(from_service) + len(from_broker) + len(contract)
     return names + len(to_broker or "") <= SHORT
@@ -93,7 +93,7 @@ _short_parties = lru_cache(_PARTIES)(_parties)
 
 
 class Arrived(Header):
-    """A decoded header that keeps its bytes, so that it is encoded to the same bytes again."""
+    """A decoded header that keeps its bytes, so that encoding it results in the same bytes."""
 
     raw: bytes | None = None
     """The bytes of the header; ``None`` in a copy made by ``_replace``."""
@@ -185,7 +185,7 @@ def _check_flags(flags: int, sequence: int, kind: str) -> None:
         text = "Message: unsequenced but with a number (11299)"
         raise MalformedError(text, Number.UNSEQUENCED_NUMBER)
     if flags & _BOTH and kind != (END_DIALOG if flags & Flag.END else ERROR):
-        # the receiver checks neither the contract nor the body of a message that ends the dialog
+        # The receiver does not check the contract or the body of a message that ends the dialog.
         text = f"Message: 'end' or 'error' is set on a message of type {kind[:80]!r}"
         raise MalformedError(text)
 
@@ -214,8 +214,8 @@ _encoded_short_journey = lru_cache(_JOURNEYS)(_encoded_journey)
 def decode_journey(raw: bytes | None, *, queued: bool = False) -> Journey:
     """Decode ``sb-hop``; raises MalformedError if it is invalid.
 
-    ``queued``: the header is from a queue, where the endpoint worker has added a visit. This visit
-    may exceed the limits, because the worker has acknowledged the message.
+    ``queued``: the header is from a queue, so the endpoint worker has added a visit. This visit may
+    exceed the limits, because the worker has already acknowledged the message.
     """
     return (_short_journey if raw is not None and len(raw) <= SHORT else _journey)(raw, queued)
 
@@ -225,7 +225,7 @@ def _journey(raw: bytes | None, queued: bool = False) -> Journey:
 
 
 def _plain_journey(raw: bytes, queued: bool = False) -> Journey | None:
-    """Return the journey if its numbers and names are as short as usual (``hop.py``), else None."""
+    """Return the journey if its numbers and names have the usual length (``hop.py``), else None."""
     if not (_PATH < len(raw) <= _largest(queued) and raw.startswith(HOP_CODEC.prefix)):
         return None
     if (raw[_HOPS] | raw[_ATTEMPT] | raw[_FIRST_HOP]) & 0x81 or raw[_EXPIRES:_ATTEMPT] > _LATEST:
@@ -290,5 +290,5 @@ def _largest(queued: bool) -> int:
     return LARGEST_QUEUED_HOP if queued else LARGEST_HOP
 
 
-# The copies of one batch come from a few transactions, and have only a few different journeys.
+# The copies of one batch are from a few transactions and have only a few different journeys.
 _short_journey = lru_cache(_JOURNEYS_READ)(_journey)

@@ -1,7 +1,7 @@
 """Fast decoding of numbers, names and ids in their most common form.
 
-Values read for every message repeat often and are cached. For any other form, these functions
-return ``None``, and a decoder for untrusted input reads the value field by field;
+The values of messages often recur, so they are cached. For any other form, these functions return
+``None``, and a decoder for untrusted input reads the value field by field;
 ``tests/wire/test_glance.py`` compares the two results.
 """
 
@@ -13,7 +13,7 @@ from functools import lru_cache
 _REMEMBERED = 4096
 _new = object.__new__
 _set_int, _set_is_safe = (vars(uuid.UUID)[n].__set__ for n in ("int", "is_safe"))
-"""Setters of the slots, as in ``UUID``'s constructor, because assignment is forbidden."""
+"""Setters of the slots, as in the constructor of ``UUID``, which forbids assignment."""
 _UNKNOWN = uuid.SafeUUID.unknown
 
 
@@ -65,7 +65,7 @@ def instant(raw: bytes) -> int | None:
 
 @lru_cache(_REMEMBERED)
 def name(raw: bytes) -> str | None:
-    """Return the string of less than 64 bytes that Avro encodes as exactly these bytes."""
+    """Return the string of fewer than 64 bytes that Avro encodes as exactly these bytes."""
     if not raw or raw[0] != 2 * (len(raw) - 1) or raw[0] >= 0x80:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The values of ``presence``: heartbeats, which mostly differ only in their count and time."""
+"""The values of ``presence``: heartbeats, most of which differ only in their count and time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from streams.wire.single_object import Codec, MalformedError, Record
 LONGEST_NAME = 1_024
 """Maximum length in characters of a name, a replica or a broker id in a heartbeat."""
 MOST_CLAIMS = 1_000
-"""Maximum number of claims in a heartbeat, and therefore of mirrored databases in an instance.
+"""Maximum number of claims in a heartbeat, and thus of mirrored databases in an instance.
 
 Each mirrored pair has seven topics besides its queues, so a thousand pairs need 7,000 topics.
 """
 LARGEST_HEARTBEAT = 65_536
-"""Maximum size in bytes of a heartbeat: 1,000 claims with GUIDs as broker ids take at most 48,000.
+"""Maximum size in bytes of a heartbeat; 1,000 claims with GUIDs as broker ids take at most 48,000.
 
-With its headers it is smaller than 128 kB, the limit of readers in other clusters. Without a limit,
-a record of 1 MB could contain 330,000 claims, which take 20 MB in memory.
+With its headers, a heartbeat is smaller than 128 kB, the limit of readers in other clusters.
+Without a limit, a record of 1 MB could contain 330,000 claims, which take 20 MB in memory.
 """
 _ROOM = LARGEST_HEARTBEAT - 2 * 4 * LONGEST_NAME - 64
 """Bytes left for claims after names of the maximum length, the numbers and the period."""
@@ -35,12 +35,12 @@ _AT_BYTES = 6
 _ENDS, _ENDED = 0x80_8080_8080_8080, 0x00_8080_8080_8000
 """Continuation bits of variable-length numbers: mask and expected value for count and instant."""
 _REMEMBERED, _SHORT, _FEW = 1 << 13, 1_000, 16
-"""Maximum number of cached heartbeats (one per key), of bytes of each with its key, and of claims.
+"""Maximum number of cached heartbeats (one per key), bytes of each with its key, and its claims.
 
-A claim of three bytes takes seventy in memory.
+A claim of three bytes takes seventy bytes in memory.
 """
 _LENGTHS = (1, 2, 3, 4)
-"""Possible lengths of a count in bytes, enough for more than a hundred million."""
+"""Possible lengths of a count in bytes; four bytes are enough for more than a hundred million."""
 
 
 def encode_presence(
@@ -68,7 +68,7 @@ def decode_presence(raw: bytes | None) -> Record:
 
 
 def claims_that_fit(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Return the first claims that a heartbeat has room for; leave out overlong broker ids."""
+    """Return the first claims that fit into a heartbeat; leave out overlong broker ids."""
     found, room = list[Claim](), _ROOM
     for claim in claims:
         size = _CLAIM + len(pack_string(claim.broker))
@@ -102,7 +102,7 @@ class Heartbeat(NamedTuple):
 
 
 class HeartbeatReader:
-    """Decode heartbeats, ten times as fast if a heartbeat is similar to the last one with its key.
+    """Decode heartbeats; ten times as fast if a heartbeat resembles the last one with its key.
 
     A writer's next heartbeat usually has the same bytes up to the replica, and after the time. Any
     other heartbeat is decoded field by field.
@@ -143,7 +143,7 @@ class HeartbeatReader:
         if len(self._known) >= _REMEMBERED:  # any client may write records with any key
             self._known.clear()
         start = PRESENCE.prefix + pack_string(found.instance) + pack_string(found.replica)
-        if value is not None and value.startswith(start):  # otherwise the schema is older
+        if value is not None and value.startswith(start):  # otherwise it has an older schema
             end = len(start) + len(pack_long(found.number)) + _AT_BYTES
             self._known[key] = start, value[end:], found
         return found

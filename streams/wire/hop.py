@@ -1,4 +1,4 @@
-"""Edit ``sb-hop`` without decoding it, as a forwarder does for every copy in about 1 µs.
+"""Edit ``sb-hop`` without decoding it; a forwarder does so for every copy, in about 1 µs.
 
 The layout, after a prefix of ten bytes, follows from the schema (``schemas/Hop.avsc``) and Avro's
 encoding. Numbers are zig-zag encoded, so an even byte below 0x80 is a whole number from 0 to 63::
@@ -39,7 +39,7 @@ def in_place(raw: bytes) -> bool:
 
 
 def visit(instance: str, at: int) -> bytes:
-    """Return the block that adds a visit to a path, computed once per batch."""
+    """Return the block that adds a visit to a path; it is computed once per batch."""
     name = instance.encode("utf-8")
     return b"\x02" + base128(len(name) << 1) + name + base128(at << 1)
 
@@ -76,10 +76,10 @@ def edit_at_once(
     spend: bool,
     hide: bool = False,
 ) -> bytes | None:
-    """Edit the header of a usual copy for the next instance; return ``None`` for other copies.
+    """Edit a header of the usual form for the next instance; return ``None`` for other headers.
 
-    ``retries``: the copy may be a retry; ``begun``: sent from this instance, so the first of its
-    next hops must be the preferred one; ``hide``: the path so far is omitted. For other copies,
+    ``retries``: the copy may be a retry; ``begun``: the copy was sent from this instance, so it
+    must prefer the first of its next hops; ``hide``: the path so far is omitted. For other headers,
     :class:`Hop` takes several steps.
     """
     if (
@@ -120,12 +120,12 @@ class Hop:
 
     @property
     def first_hop(self) -> int:
-        """Return the index of the preferred or used next hop of the sender."""
+        """Return the index of the next hop that the sender prefers or has used."""
         return self._journey.first_hop if self._journey else self.raw[_FIRST_HOP] >> 1
 
     @property
     def visits(self) -> int:
-        """Return the number of instances on the path; only this decodes the path."""
+        """Return the number of instances on the path; only this property decodes the path."""
         return len((self._journey or decode_journey(self.raw)).path)
 
     @property

@@ -1,8 +1,8 @@
 """Records of ``reading``: the secrets of applications' agents (docs/decisions/0044).
 
-Each writer uses a key of its own, with a random id, so no record replaces another. The id has a
-fixed length, so the rest of the key is the application, whatever its name contains. A key of a
-position begins with a topic, whose name contains no colon.
+Each writer uses its own key, with a random id, so no record replaces another. The id has a fixed
+length, so the rest of the key is the application, whatever its name contains. The key of a position
+begins with a topic, whose name contains no colon.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def secret_owner(key: bytes | None) -> bytes | None:
 
 
 def encode_secret(secret: bytes) -> bytes:
-    """Encode a value; raise ValueError for a secret of another length."""
+    """Encode a value; raise ValueError for a secret with a wrong length."""
     return SECRET.encode({"secret": secret})
 
 

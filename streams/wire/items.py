@@ -1,7 +1,7 @@
 """Count the items of arrays and maps in Avro data without decoding the data.
 
-An empty item takes one or two bytes as data, and some hundred bytes when decoded. So a reader of
-untrusted data counts items before it decodes.
+An empty item takes one or two bytes when encoded, and some hundred bytes when decoded. So a reader
+of untrusted data counts the items before it decodes the data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _WIDTHS = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
 def exceeds(schema: Any, data: bytes, values: int, most: int) -> bool:
-    """Return whether the ``values`` values in ``data`` have more than ``most`` items together.
+    """Return whether the ``values`` values in ``data`` have more than ``most`` items in total.
 
     ``schema`` must be bounded, see :mod:`streams.schema.bounded`. Counting stops at the limit.
     Raises ValueError or IndexError if the data is damaged.
@@ -36,7 +36,7 @@ class _TooManyError(Exception):
 
 
 class _Position:
-    """A position in the data, and the number of items that may follow."""
+    """A position in the data, and the number of items that may still follow."""
 
     __slots__ = ("at", "data", "left")
 

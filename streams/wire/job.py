@@ -1,9 +1,9 @@
-"""The replay of a statement or dialog, which separates replayed from live traffic.
+"""The replay job of a statement or dialog, to separate replayed from live traffic.
 
 Every command of a replay has the header ``sb-job``, the job's name. If a dialog gets a new id, that
-id contains the job, and so does every record and metric of the dialog, regardless of the process
-that writes it. The id is a version-8 GUID (RFC 9562: "vendor-specific"), which Hopline uses for no
-other purpose, and its last eight digits are the job's tag.
+id identifies the job. So every record and metric of the dialog also identifies the job, regardless
+of the process that writes it. The id is a version-8 GUID (RFC 9562: "vendor-specific"), which
+Hopline uses for no other purpose, and its last eight digits are the job's tag.
 """
 
 from __future__ import annotations

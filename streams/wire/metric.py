@@ -21,7 +21,7 @@ def encode_metric(
 
 
 def decode_metric(raw: bytes | None) -> dict[str, Any]:
-    """Decode a row; ``values`` of the result has its columns by name. Raises MalformedError."""
+    """Decode a row; the result's ``values`` contains its columns by name. Raises MalformedError."""
     record = METRIC.decode(raw)
     found = (*record.pop("texts"), *record.pop("numbers"))
     return {**record, "values": {one["name"]: _short(one["value"]) for one in found}}

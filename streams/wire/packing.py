@@ -1,7 +1,7 @@
-"""Encode Avro from values in schema order, for records written once per message.
+"""Encode values in schema order as Avro, for records that are written once per message.
 
 A schema is converted to functions, one per field, that return the bytes of a value. Most values
-repeat (names, small numbers, the current time, offsets in a chunk), so their bytes are cached. This
+recur (names, small numbers, the current time, offsets in a chunk), so their bytes are cached. This
 encoder is several times as fast as a general encoder, which looks up fields by name and tries the
 branches of unions.
 """
@@ -16,7 +16,8 @@ from typing import Any
 
 Pack = Callable[[Any], bytes]
 _NUMBERS, _TEXTS, _OPTIONAL = 1 << 14, 1 << 13, 1 << 12
-"""Numbers of cached values: positions of messages in flight; names and ids; other values."""
+"""Maximum numbers of cached values: positions of messages in flight; names and ids; other
+values."""
 _SHORT = 256
 """Maximum length in characters of a cached text; names are not longer."""
 

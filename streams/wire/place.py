@@ -27,9 +27,9 @@ class TopicPlace:
 
 
 def place_of(topic: str, topics: Topics) -> TopicPlace | None:
-    """Parse a topic name; ``None`` if it is not a Hopline name with this prefix.
+    """Parse a topic name; return ``None`` if it is not a Hopline name with this prefix.
 
-    If the full name was too long for Kafka, the last part is shortened to its start.
+    If the full name was too long for Kafka, only the start of the last part is known.
     """
     if not topic.startswith(topics.prefix):
         return None

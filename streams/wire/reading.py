@@ -1,6 +1,7 @@
 """Records of ``reading``: the positions of consumer groups in queue partitions.
 
-The key consists of group and partition, so compaction keeps the latest record of each partition.
+The key consists of the group and the partition, so compaction keeps the latest record for each
+partition.
 """
 
 from __future__ import annotations

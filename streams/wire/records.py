@@ -49,10 +49,10 @@ _KEY_BYTES, _UUID_BYTES = 36, 16
 LARGEST_BODY = 900_000
 """Maximum size in bytes of a body; larger bodies do not fit into records by default (8459)."""
 LARGEST_WITH_BODY = LARGEST_BODY + 90_000
-"""Maximum bytes of ``sb-command`` and body that a client with default settings can write again."""
+"""Maximum total size of ``sb-command`` and body that a client with default settings can rewrite."""
 
 LARGEST_OTHERS = 65_536
-"""Maximum bytes of a statement's headers of other names, such as those for tracing."""
+"""Maximum size in bytes of a statement's other headers, such as those for tracing."""
 
 REMEMBERED_IDS = 1 << 13
 """Number of conversation ids cached with their keys (300 bytes each), enough for a transaction."""
@@ -66,8 +66,8 @@ Wire = tuple[bytes, bytes | None, Headers]
 def conversation_of(key: bytes | str | None) -> uuid.UUID:
     """Read a conversation id from a record's key (11271 if the key is not an id).
 
-    Only the form with 36 lower-case characters is valid, because a key in any other form would be
-    in another partition.
+    Only the form with 36 lower-case characters is valid: a key in any other form would be in
+    another partition.
     """
     if key is not None and len(key) == _KEY_BYTES:
         raw = key if isinstance(key, bytes) else key.encode("ascii", "replace")
@@ -82,7 +82,7 @@ def conversation_of(key: bytes | str | None) -> uuid.UUID:
 
 @lru_cache(REMEMBERED_IDS)
 def key_of(conversation: uuid.UUID) -> bytes:
-    """Return the key of a conversation's or a group's records."""
+    """Return the key of the records of a conversation or a group."""
     return str(conversation).encode("ascii")
 
 
@@ -100,11 +100,11 @@ def is_moved(headers: Sequence[tuple[str, bytes | None]]) -> bool:
 
 
 def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
-    """Return the headers for a body's copy: those of the original, and :data:`MOVED`.
+    """Return the headers for the copy of a body: those of the original, and :data:`MOVED`.
 
-    With other headers, a copy could exceed Kafka's size limit.
+    With other headers, the copy could exceed Kafka's size limit.
     """
-    read = dict(headers)  # the last of several headers with the same name, as for every reader
+    read = dict(headers)  # of headers with the same name, the last one counts, as for every reader
     names = _OF_STATEMENT if COMMAND in read else _OF_FRAME
     return [*((name, raw) for name, raw in read.items() if name in names), (MOVED, None)]
 
@@ -112,8 +112,8 @@ def moved_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
 def demand_size(body: int, headers: Sequence[tuple[str, bytes | None]]) -> None:
     """Raise MalformedError if a statement with a body of this size could not be written again.
 
-    A body that is too large on its own is left to the size check (8459). Other headers are not
-    written again, but they are read with the body, once for each message in flight.
+    A body that is itself too large is left to the size check (8459). Other headers are not written
+    again, but they are read with the body, once for each message in flight.
     """
     size = sum(len(header_of(headers, name) or b"") for name in (COMMAND, CAUSE))
     if len(headers) > 1:
@@ -136,8 +136,8 @@ def command_record(command: Command) -> Wire:
 def statement_record(command: Command) -> Wire:
     """Return the record of a command; verify that an endpoint worker can read and rewrite it.
 
-    Raises MalformedError if a worker cannot, and UnicodeEncodeError, ValueError, TypeError or
-    AttributeError if the value of a field cannot be encoded.
+    Raises MalformedError if a worker cannot do so. Raises UnicodeEncodeError, ValueError, TypeError
+    or AttributeError if the value of a field cannot be encoded.
     """
     key, value, headers = command_record(command)
     read_command(key, value, headers, 0)
@@ -227,7 +227,7 @@ def _message(
     *,
     queued: bool = False,
 ) -> Message:
-    found = dict(headers or ()).get  # the last of several headers with one name
+    found = dict(headers or ()).get  # of headers with the same name, the last one counts
     return Message(
         conversation,
         decode_parties(found(ROUTE)),
@@ -243,7 +243,7 @@ _DIGITS, _HIGHEST = 2, 10
 
 
 def priority_of(headers: Sequence[tuple[str, bytes | None]] | None) -> int:
-    """Return the priority of a queue message (1 to 10); the default if missing or invalid.
+    """Return the priority of a queue message (1 to 10); the default if it is missing or invalid.
 
     Any client with write access may write any text, and ``int`` raises on 5,000 digits.
     """
@@ -270,8 +270,8 @@ def read_ack(
 ) -> Acknowledgement | Status:
     """Read a record of ``ack``: an acknowledgement frame, or the local forwarder's status.
 
-    A forwarder writes its own status without headers. A status with headers was forwarded from
-    outside, as a frame whose body is a status instead of an acknowledgement, and is malformed.
+    A forwarder writes its own status without headers. A status with headers is malformed: it was
+    forwarded from outside, as a frame whose body is a status instead of an acknowledgement.
     """
     conversation = conversation_of(key)
     read = decode_ack_value(value, conversation)

@@ -2,11 +2,11 @@
 
 Workers use the clock of their own cluster (:mod:`streams.node.liveness.kafka_clock`), so two
 expiries must be converted for another cluster: the end of a copy's time to live, and the end of its
-dialog's lifetime. Past times (enqueued and sent times, the path) stay unchanged.
+dialog's lifetime. Past times (when the message was enqueued and sent, and the path) stay unchanged.
 
-Both expiries are at known places: the first is a fixed field, and the second is the last number of
-its header. A header in any other form is decoded and encoded. Invalid headers are passed on,
-because their reader reports them.
+Both expiries are at known places: the first is a field at a fixed offset, and the second is the
+last number in its header. Headers of any other form are decoded and encoded. Invalid headers are
+passed on, because their reader reports them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from streams.wire.single_object import MalformedError
 
 _REMEMBERED = 1 << 12
 _SHORTEST = len(MESSAGE_CODEC.prefix) + 17
-"""Minimum size in bytes of ``sb-message``: the prefix, the message id, and one number after it."""
+"""Minimum size in bytes of ``sb-message``: the prefix, the message id, and a number after it."""
 _SHORT = 1_024
 """Maximum size in bytes of a header that is shifted in place or cached."""
 

@@ -1,8 +1,8 @@
-"""Avro single-object encoding: ``C3 01``, the schema's CRC-64-AVRO fingerprint, then the body.
+"""Avro single-object encoding: ``C3 01``, then the schema's CRC-64-AVRO fingerprint and the body.
 
 This is the only module that imports fastavro (except for container files of captures). A reader
-identifies a schema by its fingerprint. Unknown or undecodable records raise :class:`MalformedError`
-and never another exception, because all input is untrusted.
+identifies a schema by its fingerprint. For unknown or undecodable records, only
+:class:`MalformedError` is raised, because all input is untrusted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PREFIX_LENGTH = 10
 
 
 class MalformedError(Exception):
-    """The bytes are invalid; the text states the reason, and ``number`` is for event 161."""
+    """The bytes are invalid; the text contains the reason, and ``number`` is for event 161."""
 
     def __init__(self, text: str, number: Number = Number.CORRUPTED_HEADER) -> None:
         super().__init__(text)
@@ -86,8 +86,9 @@ class Codec:
     def announce(self, schema: Any) -> bytes:
         """Learn an older or newer writer's schema; return its prefix.
 
-        Only the canonical form is used, to which the fingerprint belongs. Schemas with the same
-        fingerprint may differ in ``logicalType``, which would change the types of decoded values.
+        Only the canonical form is used, because the fingerprint depends only on it. Schemas with
+        the same fingerprint may differ in ``logicalType``, which would change the types of decoded
+        values.
         """
         try:
             prefix, plain = prefix_of(schema), json.loads(canonical_form(schema))

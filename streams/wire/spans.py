@@ -27,9 +27,9 @@ def spans_of(offsets: Iterable[int]) -> str:
 
 
 def spans_in(text: str | None) -> tuple[range, ...]:
-    """Return the positions in a string; the result is empty if Hopline did not write the text.
+    """Return the positions in a text; the result is empty if Hopline has not written the text.
 
-    A valid text has offsets in ascending order, and no offset in two spans.
+    In a valid text, offsets ascend, and spans do not overlap.
     """
     parts = [part.partition("-") for part in (text or "").split()]
     try:

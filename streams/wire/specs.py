@@ -11,7 +11,7 @@ from streams.wire.topics import Topics
 _FOREVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 _DELETE_RETENTION = "delete.retention.ms"
 _COMPACTED = {"cleanup.policy": "compact", _DELETE_RETENTION: str(24 * 3600 * 1000)}
-"""Kafka's default, set explicitly because :func:`safe_absence` depends on it."""
+"""The value is Kafka's default; it is set explicitly because :func:`safe_absence` depends on it."""
 _SOON = {
     "segment.ms": "60000",
     "max.compaction.lag.ms": "60000",
@@ -23,30 +23,32 @@ _HOUR = {"cleanup.policy": "delete", "retention.ms": "3600000"}
 
 _COMPRESSION = "compression.type"
 _UNCOMPRESSED = {_COMPRESSION: "uncompressed"}
-"""For topics that applications or other clusters write, and small topics that all processes read.
+"""For topics to which applications or other clusters write, and small topics that all processes
+read.
 
-No record then exceeds Kafka's limit in memory. The broker ignores the lengths of records in a batch
-that it stores compressed as it is. So one lz4 record of 1 MB could be 40 million records for the
-client that reads it, which needs 12 GB for them (decision 47).
+Then no record exceeds Kafka's limit in memory. If the broker stores a compressed batch unchanged,
+it ignores the lengths of the records in it. So one lz4 record of 1 MB could be 40 million records
+for the client that reads it, which needs 12 GB for them (decision 47).
 """
 _READABLE = {_COMPRESSION: "lz4"}
-"""The codec that workers use, for topics that only they write, and for events.
+"""The codec that workers use, for topics to which only they write, and for events.
 
-Kafka's client cannot read, and never skips, a zstd batch that becomes too large when it is
-decompressed, so 3 kB could stop a partition forever. Therefore the broker stores batches of other
-codecs as lz4, which becomes at most 255 times larger, and rejects batches that are still too large.
+If a zstd batch becomes too large when it is decompressed, Kafka's client can neither read nor skip
+it, so 3 kB could block a partition forever. Therefore the broker stores batches of other codecs as
+lz4, which expands data at most by a factor of 255, and rejects batches that are still too large.
 """
 
 _PLAUSIBLE = {
-    "message.timestamp.before.max.ms": str(AGE + 24 * 3600 * 1000),  # workers' clocks may be late
+    "message.timestamp.before.max.ms": str(AGE + 24 * 3600 * 1000),  # workers' clocks may be slow
     "message.timestamp.after.max.ms": "3600000",
 }
-"""Which timestamps the broker accepts: of the last five years, and up to an hour ahead.
+"""The timestamps that the broker accepts: of the last five years, and up to an hour ahead.
 
-Spark's Kafka source fails, again after each restart, if a timestamp in microseconds needs more than
-64 bits. A partition gets a new segment whenever timestamps have advanced by a week, so with all
-timestamps since 1970 it gets 3,000 segments, and a few partitions exhaust the broker's memory maps.
-The second value is the default since Kafka 4.0. Brokers before 3.6 have neither setting.
+Spark's Kafka source fails, also after each restart, if a timestamp in microseconds needs more than
+64 bits. A partition gets a new segment whenever timestamps have advanced by a week. So with all
+timestamps since 1970, it gets 3,000 segments, and a few such partitions exhaust the broker's memory
+maps. The second value is the default since Kafka 4.0. Brokers before 3.6 do not have these
+settings.
 """
 _BROKERS_TIME = {"message.timestamp.type": "LogAppendTime"}
 
@@ -61,8 +63,8 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "dialog": _COMPACTED,
     "result": _HOUR,
     "reading": {**_COMPACTED, **_UNCOMPRESSED},
-    # Readers of `catalog` process each version in the log. Both topics get a new segment for each
-    # minute, so their writers must not choose the time.
+    # Readers of `catalog` process each version in the log. Both topics get a new segment every
+    # minute of record time, so their writers must not set the time.
     "catalog": {**_COMPACTED, **_SOON, **_UNCOMPRESSED, **_BROKERS_TIME},
     "presence": {**_COMPACTED, **_SOON, **_UNCOMPRESSED, **_BROKERS_TIME},
     "event": _SEVEN_DAYS,
@@ -73,7 +75,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A required topic, with exactly this many partitions and at least these settings."""
+    """A required topic with exactly this number of partitions and at least these settings."""
 
     name: str
     kind: str
@@ -87,7 +89,7 @@ class TopicSpec:
 
     @property
     def old(self) -> TopicSpec:
-        """Return this topic with only the settings that brokers before Kafka 3.6 also have."""
+        """Return this topic with only the settings that brokers before Kafka 3.6 also know."""
         return self._without(_PLAUSIBLE)
 
     def _without(self, names: Collection[str]) -> TopicSpec:
@@ -99,8 +101,8 @@ def safe_absence(kind: str) -> int:
     """Return the milliseconds for which a reader of a compacted topic may safely be absent.
 
     Kafka removes a tombstone ``delete.retention.ms`` after it was written, or later. A reader that
-    misses the tombstone keeps the deleted value. Only half of that time is safe, because the reader
-    learns a little late that it has read everything, and because clocks differ.
+    misses the tombstone keeps the deleted value. Only half of that time is safe, because clocks
+    differ, and because the reader notices a little late that it has read all records.
     """
     return int(KINDS[kind][_DELETE_RETENTION]) // 2
 

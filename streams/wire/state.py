@@ -57,7 +57,8 @@ _PLACES = {
     "suspect": ("suspect", "suspect_fragment"),
     "received": ("receive_sequence", "receive_sequence_frag"),
 }
-"""Attributes that are places in a direction; each of them is stored as sequence and fragment."""
+"""Attributes that are places in one direction; each of them is stored as a sequence number and a
+fragment number."""
 
 # In schema order: the dialog's identity, its current state, and the fields between them.
 _CREATED, _PARKED = DIALOG.names.index("expires_at") + 1, DIALOG.names.index("parked") + 1
@@ -70,7 +71,7 @@ _STATE, _GROUP = DIALOG.names.index("state"), DIALOG.names.index("group")
 
 
 def _pack_who(who: tuple[Any, ...]) -> bytes:
-    """Return the bytes of a dialog's identity, which never change while its state exists."""
+    """Return the bytes of a dialog's identity, which do not change while its state exists."""
     values = list(who)
     values[_STATE] = values[_STATE].name
     values[_GROUP : _GROUP + 2] = map(str, values[_GROUP : _GROUP + 2])
@@ -141,7 +142,7 @@ _familiar = Familiar(DIALOG, decode_dialog)
 def unpack_dialog(raw: bytes, conversation: uuid.UUID, chunks: Mapping[int, bytes]) -> Dialog:
     """Decode a dialog; raises MalformedError if it is invalid.
 
-    Its chunks are decoded at their first use.
+    Its chunks are decoded when they are first used.
     """
     dialog = _familiar.read(raw, conversation)
     for number in sorted(chunks):
@@ -164,9 +165,9 @@ def decode_chunk(raw: bytes) -> Chunk:
 
 
 class _PackedChunk(Chunk):
-    """A chunk that is decoded at its first use, which is rare in a dialog with a backlog.
+    """A chunk that is decoded when it is first used, which is rare in a dialog with a backlog.
 
-    Each chunk is decoded once when the state is restored, so later errors are impossible.
+    Each chunk is also decoded once when the state is restored, so later errors are impossible.
     """
 
     __slots__ = ("_raw",)

@@ -118,7 +118,7 @@ class SeenKey:
 
 
 def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
-    """Read any record's key except the key of positions; raises MalformedError for others."""
+    """Read the key of any record except positions; raise MalformedError for an invalid key."""
     parts = raw.split(b"/")
     if len(parts) == 5 and parts[0] == _SEEN:
         return SeenKey.decode(raw)
@@ -132,7 +132,7 @@ def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
 
 
 def endpoint_of(raw: bytes) -> StateKey | None:
-    """Return the endpoint that a state record's key names; None for other records.
+    """Return the endpoint in a state record's key; None for other records.
 
     Other records are positions, chunks, requests and seen statements. Raises MalformedError.
     """

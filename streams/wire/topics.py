@@ -1,4 +1,4 @@
-"""Topic names; every part is escaped injectively, so that no two objects share a topic.
+"""Topic names; every part is escaped injectively, so two objects never share a topic.
 
 Kafka allows ``[A-Za-z0-9._-]`` and 249 characters, and rejects a topic whose name differs from that
 of another topic only in ``.`` and ``_``. A part keeps letters and digits; every other UTF-8 byte
@@ -15,7 +15,7 @@ from functools import lru_cache
 
 MAX_LENGTH = 249
 _SHORT = 1_024
-"""Maximum length in characters of the parts of a cached name; a frame may state longer names."""
+"""Maximum length in characters of the parts of a cached name; a frame may contain longer names."""
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _ESCAPED = re.compile(r"-([0-9a-f]{2})")
 
@@ -33,10 +33,10 @@ def unescape(text: str) -> str:
 
 
 def readable(part: str) -> str:
-    """Undo :func:`escape`; return a part that is foreign, or cut within a character, unchanged."""
+    """Undo :func:`escape`; return foreign parts, and parts cut within a character, unchanged."""
     try:
         name = unescape(part)
-        name.encode("utf-8")  # a lone surrogate is possible in a topic name, but not printable
+        name.encode("utf-8")  # a topic name may contain a lone surrogate, which cannot be printed
     except UnicodeError:
         return part
     return name
@@ -83,7 +83,7 @@ class Topics:
         return self.name("in", instance)
 
     def ack(self, instance: str) -> str:
-        """Return the topic of acknowledgements, which lock broker ids, and of statuses."""
+        """Return the topic of statuses, and of acknowledgements, which lock broker ids."""
         return self.name("ack", instance)
 
     def dialog(self, instance: str) -> str:

@@ -1,4 +1,4 @@
-"""Count the visits in ``sb-hop`` before decoding; a few bytes may encode thousands of visits."""
+"""Count the visits in ``sb-hop`` before it is decoded; few bytes may encode thousands of visits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def demand_few(visits: int, most: int = MOST_VISITS) -> None:
 
 
 def count_visits(raw: bytes, most: int = MOST_VISITS) -> int:
-    """Return the number of visits; stop counting above ``most``.
+    """Return the number of visits; stop counting when it exceeds ``most``.
 
     The layout is the same as in :mod:`streams.wire.hop`, with numbers of any length. Raises
     MalformedError if the header ends too early.

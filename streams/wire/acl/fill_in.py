@@ -1,4 +1,4 @@
-"""Fill the names of the resources at a place into a role's rows of the table."""
+"""Fill in the names of the resources at a place in a role's rows of the table."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The kind of a role, and its place. ``name`` is ``None`` if the role is for the whole cluster.
+    """The kind and the place of a role. ``name`` is ``None`` if the role is for the whole cluster.
 
     ``own``: the prefix of the role's groups and transactional ids. ``ingress``: the topics to which
-    other clusters write at this place, or to which the role itself writes. ``extra`` rows are added
-    to the rows of the kind; ``of``, if set, replaces the definition of the kind.
+    other clusters or the role itself write at this place. ``extra`` rows are added to the rows of
+    the kind; ``of``, if set, replaces the definition of the kind.
     """
 
     kind: str

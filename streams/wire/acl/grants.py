@@ -1,11 +1,12 @@
 """The table of roles and their rights in Kafka; no other code decides on grants.
 
-A row states which operations on one resource a role needs, and why. Each operation was verified by
-removing it; ``tests/security/test_least.py`` contains the resulting failure. Workers check the
-topics of their rows before the first use, so they check exactly the topics that they may describe.
+A row lists the operations that a role needs on one resource, with the reason. The need for each
+operation was verified by removing it; ``tests/security/test_least.py`` contains the resulting
+failures. Workers check the topics of their rows before the first use, so they check exactly the
+topics that they may describe.
 
 Read, Write, Delete and Alter imply Describe; AlterConfigs implies DescribeConfigs. An idempotent
-producer does not need IdempotentWrite on the cluster, because since Kafka 2.8 Write on any topic is
+producer does not need IdempotentWrite on the cluster: since Kafka 2.8, Write on any topic is
 enough.
 """
 
@@ -244,7 +245,7 @@ FOR_ONE: Mapping[str, RoleKind] = {
     "outbox": _for_one("outbox", "sends messages to the services of one instance"),
     "trace": _for_one("trace", "sends probes from one instance, and back to others"),
 }
-"""Kinds of roles, restricted to writing for one instance: ``outbox.ServerA``."""
+"""Kinds of roles that are restricted to writing for one instance, such as ``outbox.ServerA``."""
 
 EXTRA: Mapping[str, tuple[RoleGrant, ...]] = {
     "data-dependent-routing": (

@@ -1,4 +1,4 @@
-"""A queue's consumer group (``group:``) must not be a group of another role.
+"""A queue's consumer group (``group:``) must not be the group of another role.
 
 The queue's application may join the group that the queue names, and any member of a group can stop
 the other members.
@@ -25,7 +25,7 @@ _WORKERS = sorted(
         if row.on in (On.HOME, On.EVERY)
     }
 )
-"""Prefixes of workers' group names after the topic prefix, for known and unknown homes."""
+"""Prefixes of workers' group names, without the topic prefix, for known and unknown homes."""
 
 
 def refuse_groups(topology: Topology, topics: Topics, places: Sequence[Place]) -> None:

@@ -1,8 +1,8 @@
 """The roles of a topology with their grants: :mod:`streams.wire.acl.grants` applied to names.
 
-A resource is given by its name or by a prefix (``prefixed``): for example, an instance's endpoint
-worker may write to any queue of that instance, including queues created later. Such a prefix ends
-in a dot, which escaped parts of names never contain, because ``Order`` must not cover
+A resource is identified by its name or by a prefix (``prefixed``): for example, an instance's
+endpoint worker may write to all queues of that instance, including queues created later. Such a
+prefix ends with a dot, which escaped parts of names never contain. So ``Order`` does not cover
 ``OrderAudit``.
 """
 
@@ -47,9 +47,9 @@ def roles_of(topology: Topology, topics: Topics) -> Iterator[Role]:
 def refuse_conflicts(topology: Topology, topics: Topics) -> None:
     """Raise an error if two roles of a topology would have the same user or the same group.
 
-    Raises UsageError if two objects result in the same role name, because a role's name is its
-    user's name, and that user would have the rights of both. Raises InputError if a queue's reading
-    group belongs to another role.
+    Raises UsageError if two objects result in the same role name: a role's name is its user's name,
+    so that user would have the rights of both. Raises InputError if a queue's reading group belongs
+    to another role.
     """
     _distinct_places(topology, topics)
 

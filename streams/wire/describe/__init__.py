@@ -1,10 +1,10 @@
 """Describe any record of any Hopline topic as plain data, regardless of its content.
 
-Decodable parts are decoded; for other parts, ``malformed`` contains the reason. No function raises
-an exception, because a tool that looks for errors must not fail on them. ``describe`` selects a
-module by the record's topic: ``messages`` for records on a message's path, ``endpoint_state`` for
-the state of endpoint workers, ``cluster_topics`` for all other records; each module fills a
-``builder``.
+Parts are decoded if possible; otherwise, ``malformed`` contains the reason. No function raises an
+exception, because a tool that searches for errors must not fail when it finds one. ``describe``
+selects a module by the record's topic: ``messages`` for records on a message's path,
+``endpoint_state`` for the state of endpoint workers, ``cluster_topics`` for all other records; each
+module fills a ``builder``.
 """
 
 from streams.wire.describe.builder import Description

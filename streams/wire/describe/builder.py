@@ -60,7 +60,7 @@ class DescriptionBuilder:
         return header_of(self.record.headers, name)
 
     def kept_value(self) -> bytes | None:
-        """Return the value, or describe the record as a tombstone."""
+        """Return the value; without a value, describe the record as a tombstone."""
         if self.record.value is None:
             self.out["removed"] = True
         return self.record.value

@@ -76,7 +76,7 @@ def describe_metric(found: DescriptionBuilder) -> None:
 
 
 def describe_reading(found: DescriptionBuilder) -> None:
-    """Describe a consumer group's position in a queue; of a secret, describe only the owner."""
+    """Describe a consumer group's position in a queue; for a secret, describe only its owner."""
     value, owner = found.kept_value(), secret_owner(found.record.key)
     if owner is not None:
         found.out["secret"] = {"application": text_of_bytes(owner)}

@@ -44,10 +44,10 @@ _KINDS: Mapping[str, Callable[[DescriptionBuilder], None]] = {
 
 
 def describe(record: RawRecord, topics: Topics) -> Description:
-    """Return the content of a record as JSON-able data.
+    """Return the content of a record as data that can be converted to JSON.
 
     ``at`` is the time of the event that the record represents, in epoch milliseconds. A frame keeps
-    its Kafka timestamp when it is forwarded, so the time of a forwarded frame is the time of its
+    its Kafka timestamp when it is forwarded, so for a forwarded frame, ``at`` is the time of its
     latest visit; in ``in``, it is the append time. ``conversation`` is the dialog's id.
     """
     found = DescriptionBuilder(record)

@@ -143,7 +143,7 @@ class FastPath:
         return True
 
     def note_drop(self, source: Input, record: Record, outcome: Outcome) -> None:
-        """Note how a message was dropped; others with its ``sb-hop`` are then dropped alike.
+        """Note how a message was dropped; others with its ``sb-hop`` are dropped alike.
 
         Messages from this instance are excluded, because their sender gets a status for each copy.
         """

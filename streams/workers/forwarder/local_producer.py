@@ -207,7 +207,7 @@ class LocalProducer:
             one.poll(0)
 
     def confirm(self, timeout: float) -> bool:
-        """Wait until all records are finished, at most twice ``timeout``; return whether they are.
+        """Wait up to twice ``timeout`` until all records are finished; return whether they are.
 
         A record is finished when Kafka has it, or when its permanent rejection has been reported.
         """

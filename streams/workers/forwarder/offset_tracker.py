@@ -49,7 +49,7 @@ class OffsetTracker:
         return found
 
     def trim_points(self) -> dict[Where, int]:
-        """Return the committed or, if lower, first buffered offsets. Thread-safe."""
+        """Return the committed offsets, or lower offsets of buffered copies. Thread-safe."""
         return {
             place: min((position, *(span[0] for span in spans_in(note))))
             for place, (position, note) in list(self._known.items())

@@ -98,7 +98,7 @@ class Processor:
         return self._buffered.notes()
 
     def unfinished(self) -> Iterator[Position]:
-        """Yield the sources of unconfirmed copies, and of drops that are not reported yet."""
+        """Yield the sources of unconfirmed copies, and of drops not reported yet."""
         yield from map(source_of, self._remote_producers.in_flight())
         yield from self.postponed.positions()
 
@@ -192,7 +192,7 @@ class Processor:
     def _decide(
         self, source: Input, message: Message, headers: Headers, now: int, read_at: float
     ) -> None:
-        """Let ``node`` decide for the whole route in this batch, or for this record alone."""
+        """Let ``node`` decide for the route in this batch, or only for this record."""
         beat()  # thousands of decisions in a batch may take longer than the hang timeout
         record = self._record(source.origin, message, headers)
         try:

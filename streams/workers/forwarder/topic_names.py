@@ -7,9 +7,10 @@ from streams.wire import Topics
 
 
 class TopicNames:
-    """The topics of an instance's forwarder; ``writers`` maps inputs to writing clusters.
+    """The topics of an instance's forwarder; ``writers`` maps inputs to their writers.
 
-    A writer is kept after its removal from the catalog, because its records may still be read.
+    A writer is another cluster. It is kept after its removal from the catalog, because its records
+    may still be read.
     """
 
     def __init__(self, topics: Topics, instance: str) -> None:
