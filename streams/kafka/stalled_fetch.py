@@ -19,8 +19,8 @@ Place = tuple[str, int]
 """Topic and partition."""
 
 _QUIET = 30.0
-"""Seconds without a fetch after which the log end is requested, to find out whether records were
-not fetched."""
+"""Seconds without a fetch after which the log end is requested, to detect records that were not
+fetched."""
 _EVERY = 10.0
 """Seconds between such checks."""
 _TIMEOUT = 1.0

@@ -109,7 +109,7 @@ def probing(isolation: str) -> dict[str, Any]:
 
 
 def end_of_batch(probe: Probe, place: Place, start: int, message: Message, budget: float) -> int:
-    """Return the offset after the batch of a message, which is the first response at ``start``.
+    """Return the offset after a message's batch; the message is the first response at ``start``.
 
     The message is a record or an error. If the first response at ``start`` is a different one, the
     result is ``start``. About ``2 log2(n)`` fetches find the end of a batch of n records. Different

@@ -80,7 +80,7 @@ class Progress:
 
     @classmethod
     def decode(cls, offset: int, text: str | None) -> Progress:
-        """Decode the text of :meth:`encode`; any other text is decoded as no runs."""
+        """Decode the text of :meth:`encode`; any other text means that there are no runs."""
         try:
             head, *runs = (text or "r0").split()
             rollbacks, beyond, at = int(head.removeprefix("r")), [], offset

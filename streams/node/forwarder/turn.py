@@ -12,7 +12,7 @@ from __future__ import annotations
 
 
 def turn_at_origin(attempt: int, count: int, *, returning: bool) -> int:
-    """Return which of ``count`` addresses (modulo) a frame sent from here tries first.
+    """Return the number, modulo ``count``, of the address that a frame from here tries first.
 
     ``returning``: the frame is sent to the initiator; then every other round begins one address
     later.
@@ -21,7 +21,7 @@ def turn_at_origin(attempt: int, count: int, *, returning: bool) -> int:
 
 
 def turn_at_gateway(attempt: int, count: int, visits: int) -> int:
-    """Return which of ``count`` addresses (modulo) a copy from outside tries first; 0 in attempt 0.
+    """Return the same number for a copy from outside (0 in attempt 0).
 
     The n-th instance on the path (``visits``) moves one address further after every ``count``
     attempts, after every ``count``² attempts, and so on up to the n-th power. If all counts are

@@ -23,7 +23,7 @@ from streams.node.liveness.slot_owners import MANY, Keeps, displaced, keeps_none
 from streams.protocol import LONGEST_PERIOD
 
 SILENCE = 5.0
-"""Number of one-second periods without a change until an instance is unreachable."""
+"""Number of one-second periods without a change after which an instance is unreachable."""
 
 STEP = 2.0
 """Maximum advance of the reader's clock by one of its own heartbeats, in periods of one second."""

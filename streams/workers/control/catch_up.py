@@ -32,7 +32,7 @@ after about 50 s without a record (streams/kafka/consumer_health.py)."""
 _LOOK = 0.2
 """Seconds between the checks of a wait whether to stop."""
 PAUSE = 10.0
-"""Seconds without further waits after a failed wait, because any writer may cause such waits."""
+"""Seconds after a failed wait in which no other wait starts; any writer may cause such waits."""
 
 
 class CatchUp:

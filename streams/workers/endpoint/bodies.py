@@ -119,7 +119,7 @@ def _fetch(
         if isinstance(body, Command) and conversation in body.also:
             return body
     except MalformedError:
-        pass  # the record may only claim the offset of the body
+        pass  # the record may falsely claim the body's offset
     record = fetcher.fetch(position, directly=True)
     return decode(record, headers_of(record))
 

@@ -1,4 +1,4 @@
-"""The loop of an endpoint worker: from commands and incoming frames to dialogs and queues.
+"""The loop of an endpoint worker: read commands and frames, run dialogs, write to queues.
 
 A worker owns partition p of ``cmd``, ``in`` and ``ack`` together. Each turn of its loop is a
 transaction shared by all its partitions:
