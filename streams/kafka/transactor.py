@@ -102,7 +102,7 @@ class Transactor:
                 self._try(said, offsets, member, until)
                 return
             except StuckError as error:
-                self._begin_anew()  # this aborts the open transaction, so nothing took effect
+                self._begin_anew()  # this aborts the open transaction, of which nothing took effect
                 if time.monotonic() > until:
                     raise AbortedError(
                         f"Kafka accepted no record of a transaction: {error}.",

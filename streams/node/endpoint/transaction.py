@@ -126,7 +126,7 @@ class Transaction(Overlay):
                 arrived.setdefault(key, []).append(message.header)
         limits, needed = self.endpoint.limits, dict[int, uuid.UUID]()
         for key, headers in arrived.items():
-            dialog = self.dialog(key)  # its current state, after timers and catalog changes
+            dialog = self.dialog(key)  # as it is now, after timers and catalog changes
             if dialog is None or dialog.continues:  # no message delivers the next fragments
                 continue
             parked = len(dialog.parked)

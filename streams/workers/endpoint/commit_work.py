@@ -89,7 +89,7 @@ class WorkCommitter:
             except SurroundingsError:
                 self._works.abandon(group)
                 raise
-            except Exception:  # it fails again when it is retried alone, and is reported then
+            except Exception:  # it fails again when it is retried alone, and is then reported
                 failed.append((owned, work))
             else:
                 group.append(applied)
