@@ -98,7 +98,7 @@ class UnusableCatalogError(SurroundingsError):
 
 
 def _topology_of(objects: Mapping[str, str]) -> Topology:
-    """Return the topology of live objects, without schemas, which may be old and invalid."""
+    """Return the topology of live objects, except schemas, which may be old and invalid."""
     return unflatten({k: json.loads(v) for k, v in objects.items() if not is_schema(k)})
 
 

@@ -127,7 +127,7 @@ def _name(prefix: str, kind: str, *parts: str) -> str:
     name = prefix + ".".join([kind, *(escape(part) for part in parts)])
     if len(name) <= MAX_LENGTH:
         return name
-    # An escaped part never has two hyphens in a row, so no other name ends like this; the start of
+    # An escaped part never has two hyphens in a row, so no other name has such an end; the start of
     # the name stays readable.
     digest = hashlib.blake2b(name.encode("ascii"), digest_size=16).hexdigest()
     return f"{name[: MAX_LENGTH - len(digest) - 2]}--{digest}"

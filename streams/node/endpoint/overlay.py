@@ -153,7 +153,7 @@ class Overlay:
     # --- dialogs ---------------------------------------------------------------------------------
 
     def machine(self, key: DialogKey) -> Machine | None:
-        """Return a machine on a copy of the committed dialog, or ``None`` if none exists."""
+        """Return a machine on a copy of the committed dialog; ``None`` if it does not exist."""
         machine = self.machines.get(key)
         if machine is None:
             dialog = self.endpoint.dialogs.get(key)

@@ -1,4 +1,4 @@
-"""The plans of a forwarder, made for the first record of a route and cached.
+"""The plans of a forwarder; a plan is made for a route's first record, and cached.
 
 The cache key is (source, raw bytes of ``sb-route``), so only new routes are decoded. The source is
 the origin, or the other cluster that wrote the record. Records of another cluster must name an

@@ -55,7 +55,7 @@ _FETCHED, _MOST_FETCHED = 256, 1 << 20
 
 
 class EndpointLoop:
-    """The loop of an endpoint worker as one group member; recreated with its clients.
+    """The loop of an endpoint worker as one group member; it is recreated with its clients.
 
     ``transactions`` belongs to the worker's slot, whose previous owner is fenced.
     """

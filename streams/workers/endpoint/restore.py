@@ -228,7 +228,7 @@ class Replay:
 def start_position(
     member: Consumer, aside: Consumer, topic: str, partition: int, state: int | None
 ) -> int:
-    """Return the offset to continue at: the offset in the state or the committed one, if higher.
+    """Return the offset to continue at: the higher of the state's and the committed offset.
 
     ``member`` is a consumer in the group of the committed offsets; ``aside``, which is not in the
     group, reads the watermarks. If neither offset exists, reading starts at 0, provided that the
