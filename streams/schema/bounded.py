@@ -15,6 +15,11 @@ from typing import Any, NamedTuple
 
 _DEEPEST = 100
 """Maximum levels of nested types; Hopline's schemas have four."""
+_LONGEST_NAME = 256
+"""Maximum characters of a type's name and namespace: the canonical form repeats both for each use.
+
+100 kB with a namespace of 60,000 characters have a canonical form of 90 MB.
+"""
 _MOST_EMPTY = 100
 """Maximum number of adjacent values without bytes, such as nulls; Hopline's schemas have none."""
 
@@ -35,11 +40,14 @@ def is_bounded(schema: Any) -> bool:
     """Return whether decoding takes time and stack at most in proportion to the bytes.
 
     ``schema`` is any JSON; an invalid schema is not bounded. Two types with the same name, in any
-    namespaces, are rejected, because references would be ambiguous.
+    namespaces, are rejected, because references would be ambiguous. So are long names. Call this
+    before any function of fastavro, whose cost is not limited.
     """
     named: dict[str, Any] = {}
     try:
         for one in _within(schema):
+            if len(str(one.get("name", ""))) + len(str(one.get("namespace", ""))) > _LONGEST_NAME:
+                return False
             if "name" in one and named.setdefault(_short(one["name"]), one) is not one:
                 return False
         _cost(schema, named, {}, 0)

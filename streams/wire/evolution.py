@@ -27,6 +27,7 @@ from streams.wire.frame_headers import HOP_CODEC, MESSAGE_CODEC, ROUTE_CODEC
 from streams.wire.heartbeats import PRESENCE
 from streams.wire.records import HOP, MESSAGE, ROUTE, Headers
 from streams.wire.single_object import (
+    LARGEST_SCHEMA,
     MARKER,
     PREFIX_LENGTH,
     Codec,
@@ -134,9 +135,6 @@ header, and reads only ``txq``.
 """
 MOST_ANNOUNCED = 512
 """Maximum number of announced schemas (4 kB): enough for a hundred versions of the five schemas."""
-_LARGEST_SCHEMA = 16_384
-"""Maximum size in bytes of an announced schema: computing its fingerprint takes time, and our
-largest schema is several times smaller."""
 LARGEST_ADMISSION = 16_384
 """Maximum size in bytes of a gateway's header: enough for a hundred clusters with long names.
 
@@ -158,7 +156,7 @@ def announcement(objects: Mapping[str, str]) -> bytes:
     known = [
         key
         for key, body in objects.items()
-        if is_schema(key) and len(body) <= _LARGEST_SCHEMA and _ENVELOPE in body
+        if is_schema(key) and len(body) <= LARGEST_SCHEMA and _ENVELOPE in body
     ]
     known.sort(key=lambda key: (key not in ours, key))
     schemas = (_envelope_of(key, objects[key]) for key in known[:MOST_ANNOUNCED])

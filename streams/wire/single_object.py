@@ -25,6 +25,12 @@ from streams.wire.packing import packer
 Record = dict[str, Any]
 MARKER = b"\xc3\x01"
 PREFIX_LENGTH = 10
+LARGEST_SCHEMA = 16_384
+"""Maximum characters of a schema that is learned; Hopline's largest schema has 4,000."""
+MOST_SCHEMAS = 100
+"""Maximum number of schemas of a record that are known at a time; parsed, each takes 10 times its
+size. Compaction keeps the schemas that were written first at the start of the catalog, so they are
+learned first."""
 
 
 class MalformedError(Exception):
@@ -91,12 +97,17 @@ class Codec:
         values.
         """
         try:
+            if len(json.dumps(schema)) > LARGEST_SCHEMA:
+                raise ValueError(f"more than {LARGEST_SCHEMA:,} characters")
+            if not is_bounded(schema):  # before the canonical form, whose cost is not limited
+                raise ValueError("values take no bytes, types nest endlessly, or names are long")
             prefix, plain = prefix_of(schema), json.loads(canonical_form(schema))
             if not isinstance(plain, dict) or plain.get("type") != "record":
                 raise ValueError("not a record schema")
-            if not is_bounded(plain):
-                raise ValueError("values take no bytes, or types nest endlessly")
-            self._writers.setdefault(prefix, fastavro.parse_schema(plain))
+            if prefix not in self._writers:
+                if len(self._writers) >= MOST_SCHEMAS:
+                    raise ValueError(f"{MOST_SCHEMAS} schemas of this record are already known")
+                self._writers[prefix] = fastavro.parse_schema(plain)
         except (SchemaParseException, ValueError, LookupError, TypeError, RecursionError) as error:
             raise MalformedError(f"{self.name}: invalid schema: {error}") from error
         return prefix
