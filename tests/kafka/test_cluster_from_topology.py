@@ -130,10 +130,32 @@ def test_a_password_in_a_topology_is_refused() -> None:
 
 def test_a_topology_cannot_name_a_device(tmp_path: Path) -> None:
     """The client library would read some devices without end, and nothing else would run."""
-    (tmp_path / "ca.pem").touch()
+    (tmp_path / "ca.pem").write_text("a certificate")
+    (tmp_path / "empty.pem").touch()  # as files of /proc, some of which block
     for place in (tmp_path, tmp_path / "ca.pem", tmp_path / "missing", "half a \ud800", "\0"):
         stated = Stated("dmz", {"bootstrap.servers": "a:1", "ssl.ca.location": str(place)})
         assert stated_cluster(stated, HOME, NOBODY).properties["ssl.ca.location"] == str(place)
-    stated = Stated("dmz", {"bootstrap.servers": "a:1", "ssl.ca.location": "/dev/null"})
-    with pytest.raises(UsageError, match="neither a file nor a folder"):
+    for special in ("/dev/null", str(tmp_path / "empty.pem")):
+        stated = Stated("dmz", {"bootstrap.servers": "a:1", "ssl.ca.location": special})
+        with pytest.raises(UsageError, match="neither a file nor a folder"):
+            stated_cluster(stated, HOME, NOBODY)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "prefix", "why"),
+    [
+        (",".join(["a:1"] * 31), None, "names too many brokers"),
+        ("a" * 4_097, None, "names too many brokers"),
+        ("a:1", "\U0001f600" * 127, "prefix .* is invalid"),
+        ("a:1", "a/b", "prefix .* is invalid"),
+    ],
+)
+def test_a_cluster_in_the_catalog_has_few_addresses_and_a_prefix_of_kafka(
+    addresses: str, prefix: str | None, why: str
+) -> None:
+    """The client library starts a thread for each address, and crashes on very long topic names."""
+    stated = Stated("dmz", {"bootstrap.servers": addresses}, prefix=prefix)
+    with pytest.raises(UsageError, match=why):
         stated_cluster(stated, HOME, NOBODY)
+    most = Stated("dmz", {"bootstrap.servers": ",".join(["a:1"] * 30)}, prefix="a" * 200)
+    assert stated_cluster(most, HOME, NOBODY).topics.prefix == "a" * 200
