@@ -23,10 +23,10 @@ from streams.topology import (
     Validation,
     contract_of,
     directory,
-    queue_of,
+    queues_by_service,
     queues_of,
     routing_instances,
-    schema_of,
+    schemas_by_type,
 )
 
 
@@ -201,10 +201,9 @@ _Databases = Sequence[tuple[str, Database]]
 def _services(databases: _Databases, every: _Databases) -> dict[Key, Service]:
     found: dict[Key, Service] = {}
     for name, database in databases:
-        for service in database.services.values():
-            queue = queue_of(database, service.name)
-            assert queue is not None, "every service has a queue"
-            accepts = frozenset(service.contracts)
+        queues = queues_by_service(database)
+        for key, service in database.services.items():
+            queue, accepts = queues[key], frozenset(service.contracts)
             found[name, database.name, service.name] = Service(
                 queue.name, accepts, queue.status, queue.partitions
             )
@@ -238,11 +237,11 @@ def _message_types(databases: _Databases, every: _Databases) -> dict[Key, Messag
         for name, d in every
         for kind in SYSTEM_MESSAGE_TYPES.values()
     }
-    own = {
-        (name, d.name, kind.name): MessageType(kind.validation, schema_of(d, kind))
-        for name, d in databases
-        for kind in d.message_types.values()
-    }
+    own: dict[Key, MessageType] = {}
+    for name, database in databases:
+        schemas = schemas_by_type(database)
+        for kind in database.message_types.values():
+            own[name, database.name, kind.name] = MessageType(kind.validation, schemas[kind.name])
     return system | own
 
 

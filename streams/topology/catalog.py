@@ -47,6 +47,8 @@ _IN_DATABASE: Mapping[str, tuple[str, type[Any]]] = {
 _ORDERED = frozenset({"route", "priority", "binding"})
 _MOST_PARTITIONS = 1 << 16
 """Far more partitions than any topic has in practice; a topic needs at least one."""
+_MOST_ERRORS = 1 << 31
+_LEVELS = range(1, 11)
 _ANALYSED_ONLY = frozenset({"certificates", "grants", "procedures"})
 """Fields that only ``check`` reads; no worker needs them.
 
@@ -167,4 +169,16 @@ def _database(value: Mapping[str, Any], inside: Mapping[str, list[Mapping[str, A
             held[field] = {item.name: item for item in (decode(cls, row) for row in rows)}
     for queue in held.get("queues", {}).values():
         _demand_partitions(queue)
-    return replace(decode(Database, value), **held)
+    own = {name: item for name, item in value.items() if name not in _DATABASE_FIELDS}
+    found = replace(decode(Database, own), **held)
+    _demand_limits(found)
+    return found
+
+
+def _demand_limits(database: Database) -> None:
+    """Raise ValueError for numbers that do not fit into the state of a dialog."""
+    if not 0 <= database.error_epoch < _MOST_ERRORS:
+        raise ValueError(f"{database.name}: error epoch {database.error_epoch}")
+    for priority in database.priorities:
+        if priority.level not in _LEVELS:
+            raise ValueError(f"{priority.name}: priority level {priority.level}")

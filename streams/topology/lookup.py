@@ -30,6 +30,19 @@ def queue_of(database: Database, service: str) -> Queue | None:
     return None if found is None else queue_named(database, found.queue) or Queue(found.queue)
 
 
+def queues_by_service(database: Database) -> dict[str, Queue]:
+    """Return :func:`queue_of` for all services, in linear time."""
+    folded: dict[str, Queue] = {}
+    for queue in database.queues.values():
+        folded.setdefault(queue.name.casefold(), queue)
+    return {
+        name: database.queues.get(service.queue)
+        or folded.get(service.queue.casefold())
+        or Queue(service.queue)
+        for name, service in database.services.items()
+    }
+
+
 def queue_named(database: Database, name: str) -> Queue | None:
     """Return a declared queue; queue names are case-insensitive, as with most collations."""
     exact = database.queues.get(name)
@@ -50,6 +63,19 @@ def schema_of(database: Database, message_type: MessageType) -> str | None:
     return next(
         (text for name, text in database.schemas.items() if name.casefold() == folded), None
     )
+
+
+def schemas_by_type(database: Database) -> dict[str, str | None]:
+    """Return :func:`schema_of` for all message types, in linear time."""
+    folded: dict[str, str] = {}
+    for name, text in database.schemas.items():
+        folded.setdefault(name.casefold(), text)
+    return {
+        kind.name: None
+        if kind.schema is None
+        else database.schemas.get(kind.schema, folded.get(kind.schema.casefold()))
+        for kind in database.message_types.values()
+    }
 
 
 def queues_of(database: Database) -> tuple[Queue, ...]:

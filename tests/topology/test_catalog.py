@@ -32,6 +32,10 @@ from streams.topology import (
     Validation,
     catalog_key,
     flatten,
+    queue_of,
+    queues_by_service,
+    schema_of,
+    schemas_by_type,
     split_key,
     unflatten,
 )
@@ -194,3 +198,47 @@ def test_a_value_of_another_type_is_refused(kind: str, odd: dict[str, object]) -
     objects[key] = {**objects[key], **odd}
     with pytest.raises(ValueError):
         unflatten(objects)
+
+
+ONE = {"A//instance/A": {"name": "A"}, "A/D/database/D": {"name": "D", "broker_id": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("key", "changed"),
+    [
+        ("A/D/database/D", {"name": "D", "broker_id": "b", "error_epoch": 2**31}),
+        ("A/D/database/D", {"name": "D", "broker_id": "b", "error_epoch": -1}),
+        ("A/D/priority/P", {"name": "P", "level": 0, "position": 0}),
+        ("A/D/priority/P", {"name": "P", "level": 2**40, "position": 0}),
+    ],
+)
+def test_a_number_that_no_state_record_can_contain_is_refused(
+    key: str, changed: dict[str, object]
+) -> None:
+    """Workers would reject every statement on the dialogs of the database."""
+    unflatten(ONE)
+    with pytest.raises(ValueError, match=r"D: error epoch|P: priority level"):
+        unflatten({**ONE, key: changed})
+
+
+def test_a_database_record_contains_no_other_objects() -> None:
+    """Each object has a record of its own, with its own limits."""
+    services = {"s": {"name": "t", "queue": "q"}}
+    database = {**ONE["A/D/database/D"], "services": services, "queues": {"q": {"name": "q"}}}
+    found = unflatten({**ONE, "A/D/database/D": database}).instances["A"].databases["D"]
+    assert not found.services and not found.queues
+
+
+def test_queues_and_schemas_of_all_services_and_types_equal_those_of_one() -> None:
+    """Collation ignores case; of equal names, the first one counts."""
+    queues = {name: Queue(name, retention=name == "q") for name in ("q", "Q", "own")}
+    services = {name: Service(name, name) for name in ("q", "Q", "OWN", "none")}
+    schemas = {"s": "<a/>", "S": "<b/>"}
+    wanted = {"a": "s", "b": "S", "c": "none", "d": None}
+    types = {
+        name: MessageType(name, Validation.NONE if at is None else Validation.VALID_XML, at)
+        for name, at in wanted.items()
+    }
+    one = Database("D", "b", queues=queues, services=services, schemas=schemas, message_types=types)
+    assert queues_by_service(one) == {name: queue_of(one, name) for name in services}
+    assert schemas_by_type(one) == {name: schema_of(one, kind) for name, kind in types.items()}
