@@ -37,7 +37,7 @@ from streams.protocol import (
     Status,
 )
 from streams.schema import NAMES, load
-from streams.wire import MalformedError, UnknownSchemaError, commands, frame_headers
+from streams.wire import MalformedError, UnknownSchemaError, commands, frame_headers, single_object
 from streams.wire import records as r
 from streams.wire import state as s
 from streams.wire.familiar import Familiar
@@ -736,3 +736,46 @@ def test_an_announcement_that_is_no_schema(schema: object) -> None:
     except MalformedError:
         return
     survives(codec.decode, prefix + b"\x02\x04\x06")
+
+
+def _long_names(references: int, **names: str) -> dict[str, object]:
+    """Return a schema that refers to a type again and again; each reference has its full name."""
+    named = {"name": "first", "type": {"type": "fixed", "name": "r", "size": 1}}
+    others = [{"name": f"a{n}", "type": "r"} for n in range(references)]
+    return {"type": "record", "name": "Positions", "fields": [named, *others], **names}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        _long_names(10, namespace="n" * 300),
+        _long_names(10, name="n" * 300),
+        _long_names(1_000),
+    ],
+    ids=["namespace", "name", "size"],
+)
+def test_the_canonical_form_of_an_expensive_schema_is_never_computed(
+    schema: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """100 kB took 15 s in each process that reads the catalog, also after each restart."""
+    codec = Codec("Positions")
+
+    def compute(_: object) -> str:
+        raise SystemExit("it is computed")
+
+    monkeypatch.setattr(single_object, "canonical_form", compute)
+    with pytest.raises(MalformedError, match=r"names are long|more than 16,384"):
+        codec.announce(schema)
+
+
+def test_the_schemas_of_a_record_are_limited() -> None:
+    """The first ones stay known: compaction keeps old schemas at the start of the catalog."""
+    codec = Codec("Positions")
+    schemas = [_long_names(n) for n in range(single_object.MOST_SCHEMAS)]
+    first, *others, last = schemas
+    for schema in (first, *others):
+        codec.announce(schema)
+    assert codec.announce(first) == prefix_of(first)
+    with pytest.raises(MalformedError, match="100 schemas of this record are already known"):
+        codec.announce(last)
+    assert len(codec.known) == single_object.MOST_SCHEMAS
