@@ -94,5 +94,5 @@ def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:
         return list(apps)
     raise agent.runs.error(
         f"{agent.runs.text} is neither the result of hopline_app(...) nor a list of such results.",
-        "Write app = hopline_app(...) there.",
+        "Define app = hopline_app(...) in the module.",
     )

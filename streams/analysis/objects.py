@@ -68,4 +68,4 @@ def day(moment: float) -> str:
     try:
         return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, OSError, ValueError):
-        return "a time beyond all calendars"
+        return "an out-of-range date"

@@ -130,7 +130,7 @@ class Job:
             settled = counted(before.position, "record was", "records were")
             raise SurroundingsError(
                 f"The job {self.name} was started, but Kafka has lost its progress. At "
-                f"{before.when} {settled} settled; by now there may be more.",
+                f"{before.when}, {settled} settled; there may be more by now.",
                 "To send everything again in new conversations, choose another --job name.",
             )
 

@@ -165,7 +165,9 @@ def go_on(manifest: Manifest, wanted: Recording, *, follow: bool) -> Recording:
             "The capture in the folder was not recorded from Kafka.", "Choose another folder."
         )
     if known.cluster != wanted.cluster:
-        raise UsageError("The capture is of another Kafka cluster.", "Choose another folder.")
+        raise UsageError(
+            "The capture was recorded from another Kafka cluster.", "Choose another folder."
+        )
     for name in sorted({*known.asked, *wanted.asked}):
         before, now = known.asked.get(name, ""), wanted.asked.get(name, "")
         if before != now:

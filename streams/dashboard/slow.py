@@ -28,7 +28,7 @@ WAITING = 8
 """Maximum number of readings that wait for a thread."""
 ROOM = 60_000
 """The cache size in units of ``weigh``; the last result is always kept."""
-BUSY = f"The dashboard is busy: {WAITING} other readings are waiting."
+BUSY = f"The dashboard is busy: {WAITING} other reads are waiting."
 _PAUSE, _SHARE = 3_000, 10
 
 

@@ -76,7 +76,9 @@ def run(stage: Stage) -> int:
     with contextlib.ExitStack() as running:
         broker = running.enter_context(Broker(data / "kafka", lasting=stage.options.keep))
         children = running.enter_context(Children(data / "logs"))
-        stage.say(f"Apache Kafka runs at {broker.bootstrap}, with its data in {data / 'kafka'}.")
+        stage.say(
+            f"Apache Kafka is running at {broker.bootstrap}, with its data in {data / 'kafka'}."
+        )
         balanced = _system(stage, broker.bootstrap, children)
         balanced &= _several_targets(stage, broker.bootstrap, children)
         if stage.options.keep:

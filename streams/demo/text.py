@@ -65,7 +65,7 @@ def killed(instance: str, pid: int, queued: int) -> str:
     """Return a line about the killed gateway."""
     return (
         f"{instance} (process {pid}) is killed with SIGKILL after {queued:,} deliveries "
-        "and stays dead."
+        "and is not restarted."
     )
 
 
@@ -134,10 +134,10 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
     one = conversation or "ID"
     return "\n".join(
         [
-            f"\nThe demo took {seconds:.0f} s. Look into it:",
+            f"\nThe demo took {seconds:.0f} s. To explore the result:",
             "  hopline explain topologies/combined --at ServerA/DatabaseA --to TargetService \\",
             f"    --conversation {one}",
-            f"  hopline kafka start --data {kafka}   # for the two below, at 127.0.0.1:9092",
+            f"  hopline kafka start --data {kafka}   # for the next two, at 127.0.0.1:9092",
             f"  hopline tail --conversation {one}",
             "  hopline tail event --last 20",
         ]
@@ -152,7 +152,7 @@ def kept(bootstrap: str, dashboard: str, data: Path, conversation: uuid.UUID | N
             "\nStill running: Kafka, workers, the monitor, and",
             f"  {dashboard}",
             *([] if conversation is None else [dialog]),
-            "Send it traffic, and stop it:",
+            "To send traffic, and to stop the system:",
             "  hopline traffic --from ServerA/DatabaseA/InitiatorService --to TargetService \\",
             f"    --rate 50 --duration 10m --bootstrap {bootstrap}",
             f"  hopline demo --stop{_data(data)}",

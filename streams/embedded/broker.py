@@ -83,7 +83,7 @@ class Broker:
         """Return the running broker's address for ``bootstrap.servers``."""
         running = self.data.recorded()
         if running is None:
-            raise UsageError(f"No broker runs on {self.data.path}.", "Start one first.")
+            raise UsageError(f"No broker is running on {self.data.path}.", "Start one first.")
         return running.bootstrap
 
     def condition(self) -> Condition:

@@ -33,7 +33,7 @@ _CAUSES = {
         "run Hopline without ACLs.",
     ),
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: (
-        "The user of this command may not create ACLs",
+        "The user of this command is not allowed to create ACLs",
         "Run the command as a user with the Alter permission on the cluster.",
     ),
 }

@@ -107,7 +107,7 @@ def _not_created(
     how_many = "" if replicas is None else f", {counted(replicas.count, 'replica')}"
     return SurroundingsError(
         f"Topic {spec.name} does not exist and cannot be created: {refusal(error, 'Create')}",
-        f"Or let an administrator create it with {counted(spec.partitions, 'partition')}"
+        f"Otherwise, an administrator can create it with {counted(spec.partitions, 'partition')}"
         f"{how_many}, "
         f"{config}. 'hopline topics TOPOLOGY' lists all topics.",
     )
@@ -132,7 +132,7 @@ def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
                 partitions = counted(count, "partition")
                 raise SurroundingsError(
                     f"Topic {topic} cannot have {partitions}: {refusal(error, 'Alter')}",
-                    "Or let an administrator add them, then run the command again.",
+                    "Otherwise, ask an administrator to add them, then run the command again.",
                 ) from error
     _await_known(cluster, dict.fromkeys(small, count))
 

@@ -171,6 +171,6 @@ def _demand_all(topologies: Sequence[Topology]) -> None:
             if neighbour.name not in here:
                 raise UsageError(
                     f"Routes lead to {neighbour.name} in the cluster {neighbour.cluster}: "
-                    "the other half of such dialogs is there.",
+                    "the other side of these dialogs is in that cluster.",
                     "Add that cluster: --also HOST:PORT.",
                 )

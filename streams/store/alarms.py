@@ -36,7 +36,7 @@ REMEDIES: Mapping[int, str] = {
     Number.SENDER_BROKER_OFF: "ALTER DATABASE ... SET ENABLE_BROKER in the sender's database.",
     Number.FORWARDING_DISABLED: "Enable forwarding at the gateway's endpoint: MESSAGE_FORWARDING "
     "= ENABLED.",
-    Number.SERVICE_NOT_HERE: "Create the service there, or let the route lead to the service.",
+    Number.SERVICE_NOT_HERE: "Create the service there, or route to an instance that has it.",
     Number.BROKER_NOT_HERE: "ALTER ROUTE with the current broker id of the target's database.",
 }
 """The remedy for each transmission status."""
@@ -101,8 +101,8 @@ def _links(facts: Facts) -> Iterator[Alarm]:
             f"{instance} sends no heartbeat; {listed([link.instance for link in links])} "
             f"send{'s' if len(links) == 1 else ''} to it.{waits if held else ''}",
             instance,
-            "Check that its worker runs and reaches Kafka (hopline status); until then, route "
-            "messages around this instance.",
+            "Check that its worker is running and can reach Kafka (hopline status); until then, "
+            "route messages around this instance.",
             len(links),
             links[0].seen_at,
         )
@@ -148,7 +148,7 @@ def _dialogs(facts: Facts) -> Iterator[Alarm]:
             yield Alarm(
                 severity,
                 kind,
-                f"{counted(sides, 'side')} of dialogs: {what}",
+                f"{counted(sides, 'dialog side')}: {what}",
                 instance,
                 remedy,
                 sides,
@@ -177,7 +177,7 @@ _DIALOGS = (
         AlarmKind.LEAKED,
         Severity.WARNING,
         "the other side has ended, or they failed, but their application does not end them.",
-        "Let the receiving application answer EndDialog and Error with END CONVERSATION.",
+        "Make the receiving application answer EndDialog and Error with END CONVERSATION.",
     ),
     (
         Which.IDLE,
@@ -205,8 +205,8 @@ def _lags(facts: Facts) -> Iterator[Alarm]:
                 f"The {role} is {counted(counts[-1], 'record')} behind in {topic}, and the lag "
                 "does not decrease.",
                 instance,
-                "Check that the worker runs (hopline status); add a worker in another slot, or "
-                "move the worker to its own machine.",
+                "Check that the worker is running (hopline status); add a worker in another slot, "
+                "or move the worker to its own machine.",
                 counts[-1],
                 rows[0].at,
             )

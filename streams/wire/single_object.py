@@ -139,7 +139,7 @@ class Codec:
     def decode(self, raw: bytes | None) -> Record:
         """Decode a record of this schema; raises MalformedError if it is invalid."""
         if raw is None or len(raw) < PREFIX_LENGTH or raw[:2] != MARKER:
-            raise MalformedError(f"{self.name}: no Avro single-object encoding")
+            raise MalformedError(f"{self.name}: not in Avro single-object encoding")
         writer = self._writers.get(raw[:PREFIX_LENGTH])
         if writer is None:
             raise UnknownSchemaError(f"{self.name}: unknown fingerprint {raw[2:10].hex()}")

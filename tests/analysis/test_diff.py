@@ -320,7 +320,7 @@ def test_a_link_that_nobody_uses_changes_nothing() -> None:
         ("ServerA/DatabaseX", "There is no database 'DatabaseX'."),
         ("ServerA/DatabaseA/TargetRoutA", "There is no route 'TargetRoutA'."),
         ("ServerA--ServerX", "There is no instance 'ServerA--ServerX'."),
-        ("ServerA/msdb", "ServerA cannot be without msdb."),
+        ("ServerA/msdb", "msdb cannot be removed from ServerA."),
         ("ServerA--ServerA", "There is no instance 'ServerA--ServerA'."),
     ],
 )

@@ -294,7 +294,7 @@ def test_a_rule_that_matches_nothing_is_reported(tmp_path: Path) -> None:
     assert code == 1
     assert "5  bodies masked" in out
     assert err.splitlines() == [
-        "The rule //Nobody matched nothing: check whether the capture has what the rule names."
+        "The rule //Nobody matched nothing: check the rule against the contents of the capture."
     ]
 
 

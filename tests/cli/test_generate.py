@@ -113,7 +113,7 @@ def test_it_counts_the_flows_that_are_found_in_it(tmp_path: Path) -> None:
 def test_one_defect_is_one(tmp_path: Path) -> None:
     size = ["--instances", 4, "--routes", 24]
     code, _, err = estate("--output", tmp_path, *size, "--defects", 99)
-    assert code == 2 and "The estate has room for only 1 defect." in err
+    assert code == 2 and "The topology has room for only 1 defect." in err
     assert ", 1 defect\n" in estate("--output", tmp_path, *size, "--defects", 1)[1]
 
 

@@ -36,7 +36,7 @@ def test_a_broker_outlives_the_command_and_is_found_again(here: Path) -> None:
     command = [sys.executable, "-m", "streams", "kafka", "start", "--port", "0"]
     started = subprocess.run(command, capture_output=True, text=True, check=True)
     bootstrap = started.stdout.strip()
-    assert f"A Kafka broker runs on {here / '.hopline' / 'kafka'}" in started.stderr
+    assert f"A Kafka broker is running on {here / '.hopline' / 'kafka'}" in started.stderr
 
     status = run("status", "--format", "json")
     shown = json.loads(status.stdout)
@@ -69,7 +69,10 @@ def test_start_prints_its_result_as_json_too(here: Path) -> None:
 
 def test_stopping_nothing_is_fine(here: Path) -> None:
     result = run("stop")
-    assert (result.exit_code, result.stdout) == (0, f"No broker runs on {here}/.hopline/kafka.\n")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        f"No broker is running on {here}/.hopline/kafka.\n",
+    )
 
 
 @pytest.mark.long

@@ -235,7 +235,7 @@ def test_follow_goes_on_with_what_comes(tailed: TailedSystem) -> None:
     assert code == 0, err
     last = json.loads(out.splitlines()[-1])
     assert (last["offset"], last["key"]) == (there, key)
-    assert last["malformed"] == ["Command: no Avro single-object encoding"]
+    assert last["malformed"] == ["Command: not in Avro single-object encoding"]
 
 
 # --- records that are not as they should be ------------------------------------------------------

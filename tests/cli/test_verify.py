@@ -97,7 +97,7 @@ def test_exceptions_in_words_are_cut_and_counted() -> None:
     assert lines[-1] == "  ... and 11 more: --format json"
     assert verdict == "verdict                 30 lost, 1 miscounted by one side"
     alone = verified_text(Verified(account(Fault.MISCOUNTED)))
-    assert "initiator counts 0 sent, its commands differ, ServerA/DatabaseA" in alone
+    assert "initiator counts 0 sent, but its commands differ, ServerA/DatabaseA" in alone
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_a_store_goes_away_and_comes_back(seen: Seen, tmp_path: Path) -> None:
         tile, banner = seen.page.locator("#tile-messages"), seen.page.locator("[data-place=banner]")
         expect(tile).to_contain_text("2,000 delivered")
         away = file.rename(tmp_path / "away")
-        expect(banner).to_contain_text("The store cannot be read since")
+        expect(banner).to_contain_text("The store has been unreadable since")
         expect(tile).to_contain_text("2,000 delivered")
         away.rename(file)
         expect(banner).not_to_contain_text("cannot be read")

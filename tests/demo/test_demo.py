@@ -86,7 +86,7 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path, number: int)
             ready, _, _ = select.select([demo.stdout], [], [], deadline - time.monotonic())
             assert ready, "the demo did not get as far as its workers"
             line = demo.stdout.readline()
-            if found := re.search(r"Apache Kafka runs at 127\.0\.0\.1:(\d+)", line):
+            if found := re.search(r"Apache Kafka is running at 127\.0\.0\.1:(\d+)", line):
                 port = int(found[1])
         demo.send_signal(number)
         demo.communicate(timeout=DEADLINE)

@@ -132,7 +132,7 @@ def test_an_unreadable_state_file_is_stale(tmp_path: Path, content: str) -> None
 
 
 def test_no_address_without_a_broker(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="No broker runs on"):
+    with pytest.raises(UsageError, match="No broker is running on"):
         _ = Broker(tmp_path).bootstrap
 
 

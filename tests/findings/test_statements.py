@@ -32,11 +32,11 @@ def test_one_info_for_each_instance_with_its_first_place(tmp_path: Path) -> None
     assert (one.severity.value, one.subject, one.line) == ("info", "A", 6)
     assert one.file.endswith("A.sql")
     assert one.message == (
-        "1 statement that may concern dialogs, but with an unknown effect: BEGIN DIALOG, "
+        "1 statement may concern dialogs, but the effect is unknown: BEGIN DIALOG, "
         "known only at run time: TO SERVICE"
     )
     assert (two.subject, two.line, two.evidence["count"]) == ("B", 6, 2)
-    assert "2 statements that may concern dialogs, but with an unknown effect" in two.message
+    assert "2 statements may concern dialogs, but the effect is unknown" in two.message
     assert [s["line"] for s in two.evidence["statements"]] == [6, 14]
 
 

@@ -192,7 +192,9 @@ def test_large_records_are_read_up_to_a_number_of_bytes(combined: Lived) -> None
     cut = read_dialog(cluster, conversation, Bounds(size=everything.size // 2))
     assert 0 < len(cut.records) < len(everything.records)
     assert 0 < cut.size <= everything.size // 2
-    assert cut.left_out == [f"all but the first {len(cut.records)} records found, which are large"]
+    assert cut.left_out == [
+        f"all but the first {len(cut.records)} records found, because they are large"
+    ]
 
 
 def test_a_later_state_that_is_too_large_leaves_the_number_of_records() -> None:
@@ -206,7 +208,7 @@ def test_a_later_state_that_is_too_large_leaves_the_number_of_records() -> None:
     search._keep(Broken("A", "no Avro", 0, "cmd.A/0@1"), 30)
     search._keep(state, 71)
     assert (len(search._found.records), search._found.size) == (2, 70)
-    assert search._found.left_out == ["all but the first 2 records found, which are large"]
+    assert search._found.left_out == ["all but the first 2 records found, because they are large"]
 
 
 def test_only_the_last_state_of_an_endpoint_is_kept(combined: Lived) -> None:

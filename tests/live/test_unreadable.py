@@ -106,7 +106,7 @@ def test_the_metric_counts_the_held_partition_until_it_is_skipped(
                 for place, says in (
                     ("cmd.A/0@1", "Nothing is held back at cmd.A/0@1."),
                     ("cmd.A/7@0", "Nothing is held back at cmd.A/7@0."),
-                    ("out.A/0@0", "is not a topic of statements"),
+                    ("out.A/0@0", "contains no statements"),
                     ("cmd.A/0", "cmd.A/0 is not the place of a statement."),
                 ):
                     code, out, err = hopline("skip", place, "--yes", *options)

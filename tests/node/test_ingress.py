@@ -83,7 +83,7 @@ def test_a_sender_that_the_cluster_may_not_name_is_refused(
     assert told["event"] == EventKind.MESSAGE_UNDELIVERABLE
     assert (told["conversation"], told["from_service"]) == (str(DIALOG), sender[0])
     assert (
-        f"the cluster seller may not write as {sender[0]} of the broker {sender[1]}"
+        f"the cluster seller must not write as {sender[0]} of the broker {sender[1]}"
         in (told["detail"])
     )
 

@@ -495,7 +495,7 @@ def test_the_command_tells_what_must_wait(system: System, engine: Engine, url: s
         Outbox(connection).begin("ServerC", "DatabaseC", *SERVICES)
     result = invoke("--store", url, "--once", *system.options)
     assert (result.exit_code, result.stdout) == (1, "")
-    said = "Statements for ServerC wait, because the catalog does not have these instances."
+    said = "Statements for ServerC are waiting, because the catalog does not have these instances."
     assert said in result.stderr
 
 

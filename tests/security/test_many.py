@@ -63,7 +63,9 @@ def test_a_user_without_the_right_is_told_of_it(secured: Secured, user: str) -> 
     secured.add_users([name])
     with pytest.raises(SurroundingsError) as refused:
         create_acls(secured.as_user(name, ""), [(user, grant) for grant in grants(["t"])])
-    assert refused.value.message.startswith("The user of this command may not create ACLs: ")
+    assert refused.value.message.startswith(
+        "The user of this command is not allowed to create ACLs: "
+    )
     assert refused.value.message.endswith(". 0 of 1 entry was created.")
     remedy = "Run the command as a user with the Alter permission on the cluster."
     assert refused.value.remedy == remedy

@@ -173,7 +173,7 @@ def test_a_record_that_is_no_heartbeat_is_logged_by_its_place(
     for key, value in ((b"Me", b"junk"), (b"You", b"junk" * 1_000), (b"Me", None)):
         assert heartbeats.read(Message(key=key, value=value, timestamp=(2, NOW)), 100.0) is None
     skipped = "presence: the record at offset None is skipped"
-    assert caplog.messages == [f"{skipped}: Presence: no Avro single-object encoding"]
+    assert caplog.messages == [f"{skipped}: Presence: not in Avro single-object encoding"]
     caplog.clear()
 
     def fail(*_: object) -> object:

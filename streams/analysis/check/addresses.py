@@ -166,8 +166,8 @@ CHECKS = (
         (Severity.ERROR,),
         "reference 2.3",
         "A route with the address TRANSPORT takes the next hop from the service name, which must "
-        "begin with tcp://host:port. With any other name the route is unusable and no other route "
-        "is tried: 9785.",
+        "begin with tcp://host:port. With any other name, the route is unusable, and no other "
+        "route is tried (9785).",
         "Create a route that names the service, or use a service name with an address.",
         no_address,
     ),

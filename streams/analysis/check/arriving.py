@@ -160,8 +160,8 @@ CHECKS = (
         (Severity.WARNING,),
         "reference 2.2 R4, EX-18",
         "For messages from other instances, only the routes of msdb count. A route in msdb that "
-        "names the service and a network address wins over AutoCreatedLocal. Then a message "
-        "bypasses the copy of the service in this instance, or is dropped if forwarding is "
+        "names the service and a network address takes precedence over AutoCreatedLocal. A message "
+        "then bypasses the copy of the service in this instance, or is dropped if forwarding is "
         "disabled.",
         "If the route is meant for another copy, add that copy's broker id to it. Otherwise drop "
         "it.",

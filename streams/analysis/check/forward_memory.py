@@ -32,7 +32,7 @@ def budgets(estate: Estate) -> Iterator[Finding]:
             yield finding(
                 "TA-35", Severity.WARNING, instance, instance.endpoint.source,
                 f"{name} forwards {counted(len(through), 'flow')} and may buffer {budget:,} bytes; "
-                f"one fragment for each flow and direction is {needed:,}",
+                f"one fragment for each flow and direction needs {needed:,} bytes",
                 "Raise MESSAGE_FORWARD_SIZE of its endpoint, or move flows to another forwarder.",
                 forward_size_mb=instance.endpoint.forward_size_mb, needed_bytes=needed,
                 flows=len(through), some=through[:5],

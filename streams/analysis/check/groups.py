@@ -88,8 +88,8 @@ def _related(
         yield finding(
             "TA-44", Severity.WARNING, at, begin.source,
             f"{procedure.name} begins a dialog with {to} in a conversation group without a broker "
-            f"id: it can go to any of {listed(sorted(ends.values()))}, whatever database the "
-            "group's other dialogs use",
+            f"id: it can go to any of {listed(sorted(ends.values()))}, regardless of the "
+            "database of the group's other dialogs",
             "Name the broker id of the database that has the group's data, as shown by RECEIVE or "
             "sys.conversation_endpoints (far_broker_instance).",
             procedure=procedure.name, service=to, databases=sorted(ends.values()),

@@ -91,7 +91,7 @@ CHECKS = (
         "address when one fails. A finding of severity info reports how many paths share no "
         "instance, or which instances all paths share. Flows without a forwarder are not reported. "
         "A warning reports several routes whose paths all pass through the same instance.",
-        "Let the routes lead through different forwarders.",
+        "Route through different forwarders.",
         degrees,
     ),
 )

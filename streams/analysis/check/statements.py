@@ -30,7 +30,7 @@ def _open(unresolved: dict[str, list[Skipped]]) -> Iterator[Finding]:
         which = "" if count == 1 else "the first is "
         yield Finding(
             "TA-20", Severity.INFO,
-            f"{counted(count, 'statement')} that may concern dialogs, but with an unknown effect: "
+            f"{counted(count, 'statement')} may concern dialogs, but the effect is unknown: "
             f"{which}{first.kind}, {first.why}",
             "Find out what they do, and add missing effects to topology.yaml; --format json lists "
             "them.",

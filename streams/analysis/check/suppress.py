@@ -101,8 +101,8 @@ CHECKS = (
         (Severity.WARNING,),
         "suppressions.yaml",
         "A suppression accepts a finding after a review. If it matches no finding, it has no "
-        "effect now, but would hide a later finding without a review. A suppression "
-        "whose last day is over has no effect either.",
+        "effect now, but would hide a later finding without a review. An "
+        "expired suppression has no effect either.",
         "Remove it, correct its code and subject, or set a new last day.",
         _nothing,
     ),

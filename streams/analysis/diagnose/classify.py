@@ -68,7 +68,7 @@ def _broker_not_here(case: Case) -> Evidence | None:
 
 def where_is(case: Case, broker: str) -> str:
     """Return a sentence that names the database with the given broker id."""
-    return f"broker id {broker} is {case.host_of(broker) or 'nowhere in the snapshot'}"
+    return f"broker id {broker} is {case.host_of(broker) or 'not in the snapshot'}"
 
 
 def _address(case: Case) -> Evidence | None:
@@ -116,10 +116,11 @@ CAUSES: tuple[Cause[Case], ...] = (
         _broker_not_here,
     ),
     Cause(
-        "asked-for-a-route", Stage.CLASSIFICATION, "The configuration service was asked",
+        "asked-for-a-route", Stage.CLASSIFICATION,
+        "The configuration service was asked for a route",
         (9770,), "reference 2.5",
-        "Check SQL/ServiceBroker/BrokerConfiguration: its service must answer MissingRoute. "
-        "While that route exists, routes that name no service are not used.",
+        "Check the route to SQL/ServiceBroker/BrokerConfiguration: its service must answer "
+        "MissingRoute. While this route exists, routes that name no service are not used.",
         _asked,
     ),
     Cause(
@@ -139,8 +140,9 @@ CAUSES: tuple[Cause[Case], ...] = (
         "certificate", Stage.SECURITY, "A certificate of the dialog is missing or not valid",
         (9728, 9730, 9731, 9733, 9734, 9735, 9737, 9767, 9768, 28011, 28024, 28025),
         "reference 4.14",
-        "Compare the certificates of the two users on both sides: dates, private key at its owner "
-        "encrypted by the master key, ACTIVE FOR BEGIN_DIALOG, same serial number.",
+        "Compare the certificates of the two users on both sides: check the dates, the serial "
+        "numbers and ACTIVE FOR BEGIN_DIALOG, and that the master key encrypts the owner's private "
+        "key.",
     ),
     by_status(
         "master-key", Stage.SECURITY, "The database master key is missing or cannot be opened",

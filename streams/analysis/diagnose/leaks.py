@@ -108,7 +108,7 @@ def _idle(side: Side) -> Evidence | None:
     e = side.endpoint
     if e.state is not DialogState.CONVERSING or side.pending or not side.older(IDLE):
         return None
-    return ("conversing with nothing to send, begun more than a week ago and not ended",)
+    return ("state CO: nothing to send, begun more than a week ago, and not ended",)
 
 
 CAUSES: tuple[Cause[Side], ...] = (
@@ -122,14 +122,14 @@ CAUSES: tuple[Cause[Side], ...] = (
     _leak(
         "endpoints-in-error", "Dialogs in error that were not ended",
         "reference 4.7, 4.8",
-        "Let the receiving procedure handle http://schemas.microsoft.com/SQL/ServiceBroker/Error "
+        "Make the receiving procedure handle http://schemas.microsoft.com/SQL/ServiceBroker/Error "
         "with END CONVERSATION; end the existing ones in the same way.",
         _error,
     ),
     _leak(
         "not-ended-here", "Dialogs ended by the other side only",
         "reference 4.7",
-        "Let the receiving procedure handle http://schemas.microsoft.com/SQL/ServiceBroker/"
+        "Make the receiving procedure handle http://schemas.microsoft.com/SQL/ServiceBroker/"
         "EndDialog with END CONVERSATION; end the existing ones in the same way.",
         _in_state(
             DialogState.DISCONNECTED_INBOUND,
@@ -194,9 +194,9 @@ CAUSES: tuple[Cause[Side], ...] = (
     _leak(
         "never-ended", "Many idle dialogs",
         "reference 4.7, 4.8",
-        "The fire-and-forget pattern leaves one endpoint per message on both sides. Let the target "
-        "END CONVERSATION, and let the initiator do the same when it receives the EndDialog. Or "
-        "reuse dialogs.",
+        "The fire-and-forget pattern leaves one endpoint per message on both sides. The target "
+        "should END CONVERSATION, and the initiator should do so when it receives the EndDialog. "
+        "Or reuse dialogs.",
         _idle,
     ),
 )  # fmt: skip

@@ -21,7 +21,7 @@ _MEANINGS: Mapping[int, str] = {
     9737: "a private key is protected by a password",
     9749: "the target queue is busy",
     9751: "authentication failed",
-    9752: "the account may not log in to the other server",
+    9752: "the account is not permitted to log in to the other server",
     9754: "the connection could not be made",
     9755: "the connection broke while receiving",
     9756: "an exception occurred while connecting",

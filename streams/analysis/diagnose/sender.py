@@ -76,26 +76,26 @@ CAUSES: tuple[Cause[Case], ...] = (
     Cause(
         "database-closed", Stage.SENDER, "The sender's database cannot take part in dialogs",
         (9771, 28075), "reference 1.5",
-        "Bring it online, READ_WRITE and MULTI_USER. In a mirrored pair or an availability group "
+        "Bring it online, READ_WRITE and MULTI_USER. In a mirrored pair or an availability group, "
         "only the principal sends.",
         _closed,
     ),
     by_status(
         "manager-not-ready", Stage.SENDER, "The broker of the instance is starting or stopping",
         (9780, 9781, 9794, 9797), "reference 4.6",
-        "Wait a minute and take another snapshot. If the status stays, read the error log.",
+        "Wait a minute and take another snapshot. If the status is unchanged, read the error log.",
     ),
     by_status(
         "engine-trouble", Stage.SENDER, "The transmitter of the sender's instance failed",
         (9642, 9736, 9756, 9782, 28072, 28073, 28090), "reference 4.6",
-        "Read the server's error log around the enqueue time: memory, locks on the transmission "
-        "queue, or a database that became unavailable. The transmitter resumes without action.",
+        "Search the server's error log around the enqueue time for memory shortages, locks on the "
+        "transmission queue, or an unavailable database. The transmitter resumes on its own.",
     ),
     Cause(
         "peer-ended", Stage.DIALOG, "The other side has ended the dialog",
         (9779,), "reference 4.7, 4.8",
-        "The message will never be sent. Let the application RECEIVE the EndDialog message and END "
-        "CONVERSATION, which removes the rows. Let the side that sends last end the dialog "
+        "The message will never be sent. The application should RECEIVE the EndDialog message and "
+        "END CONVERSATION, which removes the rows. The side that sends last should end the dialog "
         "first.",
         _ended,
     ),

@@ -79,7 +79,7 @@ def _no_return_path(case: Case) -> Evidence | None:
             continue
         back = target.back
         how = failure_text(back.ending, back.hops[-1][1])
-        found = [f"the acknowledgement of {target} does not reach {case.at}: {how}"]
+        found = [f"the acknowledgement from {target} does not reach {case.at}: {how}"]
         there = case.far_endpoint(target)
         if there is not None:
             arrived = f"the message has arrived: {target} has the dialog, {there.state.value}"
@@ -105,7 +105,7 @@ def _beyond(case: Case) -> Evidence | None:
 def _in_flight(case: Case) -> Evidence | None:
     if case.old or case.status.unknown or case.status.number not in (None, 9749):
         return None
-    return ("it is recent, and no error is known: the next retry is within a minute",)
+    return ("the message is recent, and no error is known: the next retry is within a minute",)
 
 
 def _unexplained(case: Case) -> Evidence | None:
@@ -116,8 +116,9 @@ CAUSES: tuple[Cause[Case], ...] = (
     Cause(
         "target-closed", Stage.ACCEPTANCE, "The target database cannot accept messages",
         _CLOSED, "reference 1.5, 4.6",
-        "Enable delivery there (ENABLE_BROKER); bring it online, READ_WRITE, MULTI_USER. A mirror "
-        "or secondary accepts no messages: route to the principal, or to the group's listener.",
+        "Enable delivery there (ENABLE_BROKER), and bring the database online, READ_WRITE and "
+        "MULTI_USER. A mirror or secondary accepts no messages: route to the principal, or to the "
+        "group's listener.",
         _closed,
     ),
     Cause(
@@ -162,7 +163,7 @@ CAUSES: tuple[Cause[Case], ...] = (
         _obstacle_gone, bad=False,
     ),
     Cause(
-        "beyond-the-snapshot", Stage.TRANSPORT, "The path leaves the snapshot",
+        "beyond-the-snapshot", Stage.TRANSPORT, "The path leads out of the snapshot",
         (), "reference 2.2 R8",
         "Take a snapshot of the instance at that address too, or describe it in a topology "
         "(--topology).",

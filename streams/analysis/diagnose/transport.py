@@ -36,7 +36,7 @@ def _wrong_port(case: Case) -> Evidence | None:
     if there is None:
         return None
     source = there.endpoint.source
-    port = f"{there.name} listens at port {there.address.port}, not at {address.port}"
+    port = f"{there.name} listens on port {there.address.port}, not on {address.port}"
     return (placed(port, source), case.failed_text())
 
 
@@ -150,7 +150,7 @@ CAUSES: tuple[Cause[Case], ...] = (
         _no_endpoint,
     ),
     Cause(
-        "wrong-port", Stage.TRANSPORT, "The route names another port than the endpoint's",
+        "wrong-port", Stage.TRANSPORT, "The route's port differs from the endpoint's",
         (), "reference 1.3 (TA-06)",
         "ALTER ROUTE with the LISTENER_PORT of the endpoint (sys.tcp_endpoints), which is not the "
         "port of the database engine (1433).",
@@ -165,8 +165,8 @@ CAUSES: tuple[Cause[Case], ...] = (
     by_status(
         "connect-denied", Stage.TRANSPORT, "The peer's login has no CONNECT permission",
         (9752, 28034), "reference 4.14 (TA-39)",
-        "GRANT CONNECT ON ENDPOINT:: at the instance that refuses, to the login that the message "
-        "names: the other server's service account, or the login of its certificate.",
+        "GRANT CONNECT ON ENDPOINT:: at the instance that rejects the connection, to the login "
+        "that the message names: the other server's service account, or its certificate's login.",
     ),
     Cause(
         "encryption-mismatch", Stage.TRANSPORT, "The endpoints have no encryption in common",
@@ -187,7 +187,7 @@ CAUSES: tuple[Cause[Case], ...] = (
     by_status(
         "connect-failed", Stage.TRANSPORT, "The connection attempt failed",
         (9754,), "reference 4.6",
-        "10061: no endpoint listens at this port. 10060: a firewall blocks it, or the host does "
+        "10061: no endpoint listens on this port. 10060: a firewall blocks it, or the host does "
         "not exist. Run Test-NetConnection HOST -Port PORT on the sending server.",
     ),
     by_status(

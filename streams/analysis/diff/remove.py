@@ -64,7 +64,7 @@ def _without_route(database: Database, route: Route) -> Database:
 def _without_database(instance: Instance, database: Database) -> Instance:
     if database is instance.msdb:
         raise UsageError(
-            f"{instance.name} cannot be without msdb.",
+            f"msdb cannot be removed from {instance.name}.",
             f"Choose one of its routes, {instance.name}/{database.name}/ROUTE, or all of "
             f"{instance.name}.",
         )

@@ -80,7 +80,7 @@ def _change_lines(change: FlowChange) -> Iterator[str]:
         what = "reached by open dialogs only" if only else "no longer reached"
         yield f"{what}: {_named(target, before)}"
     if after.unreachable > before.unreachable and after.arrivals:
-        yield f"{percent(after.unreachable)} of the dialogs reach nothing"
+        yield f"{percent(after.unreachable)} of the dialogs reach no target"
     for target in lost(after, before):
         yield f"now reached: {_named(target, after)}"
     if not gone and spread_otherwise(before, after):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _WORDS = {r"^STOPS(?=  )": BAD, r"^(?:MOVES|LESS REDUNDANT)(?=  )": CARE, **ENDINGS}
 _SPARK_LOG = Path(".hopline/diff/spark.log")
 _UNJUDGED = {
-    "unknown_sender": "from a sender that neither topology has",
+    "unknown_sender": "from a sender that is in neither topology",
     "no_begin": "whose BEGIN is not captured",
     "unreadable": "unreadable",
 }

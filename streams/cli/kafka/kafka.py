@@ -63,7 +63,7 @@ def start(port: int, data: Path | None, format_: str) -> None:
         click.echo(json.dumps(_description(broker)))
         return
     click.echo(
-        f"A Kafka broker runs on {broker.data.path} (process {running.pid}); "
+        f"A Kafka broker is running on {broker.data.path} (process {running.pid}); "
         "`hopline kafka stop` ends it.",
         err=True,
     )
@@ -82,7 +82,7 @@ def stop(data: Path | None, format_: str) -> None:
     elif stopped:
         click.echo(f"The broker on {broker.data.path} has stopped.")
     else:
-        click.echo(f"No broker runs on {broker.data.path}.")
+        click.echo(f"No broker is running on {broker.data.path}.")
 
 
 @kafka.command(short_help="Show the broker's state.")

@@ -161,7 +161,7 @@ def slice_(
     missed = [rule for rule, found in editor.done.matched.items() if not found]
     for rule in missed:
         click.echo(
-            f"The rule {rule} matched nothing: check whether the capture has what the rule names.",
+            f"The rule {rule} matched nothing: check the rule against the contents of the capture.",
             err=True,
         )
     ctx.exit(NOT_OK if reader.losses or missed else 0)

@@ -30,7 +30,7 @@ _OUTCOMES = {
     "neither": "arrived in neither",
 }
 _STANDINGS = {
-    Standing.UNKNOWN_SENDER: "from a sender that the topology does not have",
+    Standing.UNKNOWN_SENDER: "from a sender that is not in the topology",
     Standing.NO_BEGIN: "of dialogs whose BEGIN is not in the capture",
     Standing.UNREADABLE: "unreadable",
 }

@@ -70,7 +70,7 @@ def _exceptions(listed: Sequence[tuple[Fault, Missing]], total: int) -> list[str
 def _exception(fault: Fault, message: Missing) -> str:
     side = "initiator" if message.from_initiator else "target"
     if fault is Fault.MISCOUNTED:
-        what = f"{side} counts {message.sequence} sent, its commands differ"
+        what = f"{side} counts {message.sequence} sent, but its commands differ"
     else:
         issued = instant(message.at) if message.at else "?"
         what = f"message {message.sequence} of the {side}, issued {issued}"

@@ -47,7 +47,7 @@ def demo(
     topics at the end finds nothing lost or duplicated, otherwise 1.
     """
     if ends:
-        click.echo("The demo's system has stopped." if stop(data) else "Nothing runs.")
+        click.echo("The demo's system has stopped." if stop(data) else "Nothing is running.")
         return
     terminal = sys.stderr.isatty()
     reported_at = 0.0

@@ -85,8 +85,8 @@ def outbox(
     click.echo(f"{counted(relay.relayed, 'statement was', 'statements were')} relayed.", err=True)
     if relay.absent:
         click.echo(
-            f"Statements for {', '.join(relay.absent)} wait, because the catalog does not have "
-            "these instances. Run hopline apply.",
+            f"Statements for {', '.join(relay.absent)} are waiting, because the catalog does not "
+            "have these instances. Run hopline apply.",
             err=True,
         )
         raise SystemExit(NOT_OK)

@@ -33,7 +33,7 @@ def skip_statement(
     named = place_of(topic, cluster.topics)
     if named is None or named.kind != "cmd":
         raise UsageError(
-            f"{topic} is not a topic of statements; only statements are held back.", _LOG_HINT
+            f"{topic} contains no statements; only statements are held back.", _LOG_HINT
         )
     partition, offset = int(found["partition"]), int(found["offset"])
     read_catalog(cluster)  # the catalog contains the schemas

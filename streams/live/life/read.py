@@ -222,7 +222,7 @@ class _Search:
             self._stop(f"all but the first {counted(bounds.records, 'record')} found")
         elif size > bounds.size:
             kept = counted(len(found.records), "record")
-            self._stop(f"all but the first {kept} found, which are large")
+            self._stop(f"all but the first {kept} found, because they are large")
         else:
             found.records[at : at + 1] = [record]
             found.size = size

@@ -77,13 +77,13 @@ def _explained() -> Iterator[None]:
     except (sqlite3.Error, sqlite3.Warning) as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
             raise UsageError(
-                "The rows of the SELECT need more than 1 GB, or than the free space for temporary "
-                "files.",
+                "The rows of the SELECT need more than 1 GB, or more than the free space for "
+                "temporary files.",
                 f"Leave out {_BODY}, give --at INSTANCE/DATABASE, or print a view without SELECT.",
             ) from error
         raise UsageError(
             f"The SELECT failed: {error}.",
-            f"SQLite executes it, over queues and: {', '.join(VIEWS)}.",
+            f"SQLite executes it on queues and these views: {', '.join(VIEWS)}.",
         ) from error
 
 

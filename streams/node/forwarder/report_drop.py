@@ -142,6 +142,6 @@ class _Drop:
         if self.number != Number.SENDER_NOT_PERMITTED:
             return _DETAIL.get(self.number, "")
         return (
-            f"the cluster {self.record.writer} may not write as {self.parties.from_service} of "
+            f"the cluster {self.record.writer} must not write as {self.parties.from_service} of "
             f"the broker {self.parties.from_broker} to {self.here.name}"
         )

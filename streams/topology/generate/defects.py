@@ -70,7 +70,7 @@ def plant(number: int, draft: Draft, flows: tuple[Flow, ...], chance: Chance) ->
         found.append(_defect(kind, flow, subject, routes))
     if len(found) < number:
         raise UsageError(
-            f"The estate has room for only {counted(len(found), 'defect')}.",
+            f"The topology has room for only {counted(len(found), 'defect')}.",
             "Use fewer defects, or more instances and routes.",
         )
     return tuple(found)

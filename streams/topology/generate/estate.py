@@ -46,7 +46,7 @@ class Wish:
     def __post_init__(self) -> None:
         if self.instances < 1 or self.routes < 0 or self.defects < 0:
             raise UsageError(
-                "An estate needs at least one instance, and its numbers must not be negative.",
+                "A topology needs at least one instance, and no number may be negative.",
                 "Set --instances to at least 1; --routes and --defects may be 0.",
             )
 
