@@ -59,7 +59,7 @@ class Traffic:
             raise UsageError(
                 f"{counted(self.messages, 'message')} cannot be spread over "
                 f"{counted(self.dialogs, 'dialog')}.",
-                "Ask for at least one dialog and for at least as many messages as dialogs.",
+                "Use at least one dialog, and at least as many messages as dialogs.",
             )
         if self.duration < 1:
             raise UsageError("The duration is not positive.", "Give --duration, such as 60s.")

@@ -114,8 +114,8 @@ def demand_room(cluster: Cluster, plan: RawPlan, *, resumed: bool) -> None:
         raise UsageError(
             f"{topic}/{partition} already has records{more}; records can be restored only into "
             "empty topics.",
-            "Choose another cluster or another --prefix, or continue the job that began it with "
-            "--job.",
+            "Choose another cluster or another --prefix, or use --job to resume the job that wrote "
+            "these records.",
         )
 
 

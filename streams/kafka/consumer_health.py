@@ -93,7 +93,7 @@ class ConsumerHealth:
         with suppress(KafkaException):  # if the partition was revoked, its next owner searches
             consumer.seek(TopicPartition(*search.place, search.found))
             log.warning(
-                "%s: skipped: the records %d to %d, which this client cannot read",
+                "%s: skipped records %d to %d, which this client cannot read",
                 _text(search.place), search.start, search.found - 1,
             )  # fmt: skip
         return None

@@ -101,7 +101,7 @@ def refusal_of(asked: MissingRoute, offers: Sequence[Offer]) -> ErrorReply | Non
 
 def _unknown(asked: MissingRoute) -> ErrorReply:
     of = "" if asked.broker is None else f" at {asked.broker}"
-    return UNKNOWN, error_text(f"the directory has no address of {asked.service}{of}")
+    return UNKNOWN, error_text(f"the directory has no address for {asked.service}{of}")
 
 
 def error_text(text: str) -> str:

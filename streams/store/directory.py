@@ -65,7 +65,7 @@ class SqlDirectory:
                 return self._read(wanted)
             except (sa.exc.DataError, UnicodeError) as error:
                 reason = clipped(_reason(error), _LONGEST_REASON)
-                log.warning("%s: no entry of %s: %s", self.address, clipped(repr(service)), reason)
+                log.warning("%s: no entry for %s: %s", self.address, clipped(repr(service)), reason)
                 return ()
 
     def all(self) -> tuple[Offer, ...]:

@@ -129,7 +129,7 @@ def test_who_is_not_in_the_directory_is_asked_for_again(hasty: System) -> None:
         found = ends(hasty, 2)
     for kind, body in found:
         assert kind == ERROR and "<Code>1</Code>" in body
-        assert "no address of Elsewhere" in body
+        assert "no address for Elsewhere" in body
     assert configured(hasty) == []
 
 
@@ -138,7 +138,7 @@ def test_what_the_directory_does_not_know_is_refused_without_the_catalog() -> No
     nowhere = Cluster("127.0.0.1:1", Topics("t."))
     notices = Notices(nowhere, open_directory(str(SHIPPED)), lambda: 0.0)
     refusal = notices.answer("BrokerA", missing_route("Elsewhere", None) or b"")
-    assert refusal == (1, "the directory has no address of Elsewhere")
+    assert refusal == (1, "the directory has no address for Elsewhere")
 
 
 def test_a_route_that_exists_is_not_looked_up_for_each_request(
@@ -171,7 +171,7 @@ def test_a_request_for_another_broker_id_creates_the_routes_and_is_refused(
     named = "service_name: TargetService, broker_instance: DatabaseB"
     file.write_text(SHIPPED.read_text().replace("service_name: TargetService", named))
     notices = Notices(system.cluster, open_directory(str(file)), lambda: 1_000.0)
-    refusal = UNKNOWN, "the directory has no address of TargetService at Nobody"
+    refusal = UNKNOWN, "the directory has no address for TargetService at Nobody"
     for _ in range(3):
         request = missing_route("TargetService", "Nobody") or b""
         assert notices.answer("DatabaseA", request) == refusal

@@ -264,7 +264,7 @@ def test_a_name_that_the_database_cannot_contain_has_no_entry(
         directory = open_directory(url + option)
         assert directory.find("\u4e2d\U0001f600") == ()
         assert directory.find("\u4e2d\0") == () == directory.find("\ud800")
-        assert "no entry of '\u4e2d" in caplog.text
+        assert "no entry for '\u4e2d" in caplog.text
         assert caplog.text.encode(), "half a surrogate pair is escaped"
         assert directory.find("\u00e4") == (Offer("\u00e4", "tcp://B:1"),)
 

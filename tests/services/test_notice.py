@@ -148,9 +148,9 @@ def test_every_route_to_the_service_is_created() -> None:
 @pytest.mark.parametrize(
     ("offers", "broker", "code", "message"),
     [
-        ((), None, UNKNOWN, "no address of TargetService"),
-        ((Offer("targetservice", HOP),), None, UNKNOWN, "no address of TargetService"),
-        ((Offer("targetservice", HOP, "B"),), "C", UNKNOWN, "no address of TargetService at C"),
+        ((), None, UNKNOWN, "no address for TargetService"),
+        ((Offer("targetservice", HOP),), None, UNKNOWN, "no address for TargetService"),
+        ((Offer("targetservice", HOP, "B"),), "C", UNKNOWN, "no address for TargetService at C"),
         ((Offer(TARGET, "ServerB"),), None, UNUSABLE, "'ServerB' is not a valid address"),
         ((Offer(TARGET, "TRANSPORT"),), None, UNUSABLE, "ADDRESS is TRANSPORT"),
         ((Offer(TARGET, HOP, lifetime=0),), None, UNUSABLE, "LIFETIME is 0"),
@@ -171,7 +171,7 @@ def test_a_request_for_another_broker_id_is_refused_but_creates_the_routes() -> 
     """Dialogs to the directory's broker ids wait for the same request, and find their routes."""
     offers = Offer(TARGET, HOP, "B"), Offer(TARGET, "tcp://ServerC:4022", "C")
     found = answer(MissingRoute(TARGET, "Nobody"), offers, routes(ASKING), NOW)
-    refusal = UNKNOWN, "the directory has no address of TargetService at Nobody"
+    refusal = UNKNOWN, "the directory has no address for TargetService at Nobody"
     assert found.refusal == refusal
     assert found.sql == answer(MissingRoute(TARGET), offers, routes(ASKING), NOW).sql
     after = apply_sql(ASKING, "ServerA", "DatabaseA", found.sql, NOW)

@@ -55,7 +55,10 @@ class ReceiveOptions:
 @at_option
 @click.option("--queue", required=True, metavar="QUEUE", help="Queue to read.")
 @click.option(
-    "--group", required=True, metavar="NAME", help="Consumer group; each group gets a message once."
+    "--group",
+    required=True,
+    metavar="NAME",
+    help="Consumer group; each group gets each message once.",
 )
 @begin_option
 @click.option(
