@@ -44,7 +44,7 @@ class Condition:
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise UsageError(
                 f"The condition cannot be read: {self._text}: {error}.",
-                "It is SQL, such as \"what = 'SEND' AND size > 1000\"; columns: "
+                "Write an SQL condition, such as \"what = 'SEND' AND size > 1000\"; columns: "
                 f"{', '.join(COLUMNS)}.",
             ) from None
 

@@ -44,7 +44,7 @@ def establish_secret(cluster: Cluster, instance: str, application: str) -> bytes
     if known is None:
         raise SurroundingsError(
             f"{topic}: the secret of {application} was stored, but cannot be read.",
-            "Check which other clients write this topic, then start the application again.",
+            "Check which other clients write to this topic, then start the application again.",
         )
     return known
 

@@ -109,7 +109,9 @@ class QueueSettings:
             except (SurroundingsError, KafkaException) as error:  # another writer was faster
                 if isinstance(error, KafkaException) and is_forbidden(error.args[0]):
                     log.warning(
-                        _HERE_ONLY, *self._where, "this user is not allowed to write the catalog."
+                        _HERE_ONLY,
+                        *self._where,
+                        "this user is not allowed to write to the catalog.",
                     )
                     break
                 if not left:

@@ -317,7 +317,7 @@ def test_wrong_use_is_a_sentence(words: tuple[str, ...], sentence: str, tmp_path
     assert (code, out) == (2, "")
     assert sentence in err
     code, _, err = hopline("capture", "slice", path, "--output", path)
-    assert code == 2 and "The output is the capture itself." in err
+    assert code == 2 and "The output file is the input capture." in err
 
 
 def test_events_and_routes_are_read_again_after_a_change(run: list[Record]) -> None:

@@ -141,7 +141,7 @@ def _to_one_partner(at: Home, route: Route, there: Instance, database: Database)
     return finding(
         "TA-29", Severity.WARNING, at, route.source,
         f"route {route.name} leads only to {there.name}, but {database.name} there is mirrored: "
-        "after a failover messages wait at the sender",
+        "after a failover, messages wait at the sender",
         remedy,
         route=route.name, service=route.service, database=f"{there.name}/{database.name}",
         pair=database.mirror.pair if database.mirror else None,
@@ -155,7 +155,7 @@ CHECKS = (
         (Severity.WARNING,),
         "reference 2.2 R9",
         "If a route names the address of its own instance, its messages are treated like messages "
-        "from another instance: the routes of msdb decide, and all but LOCAL routes need "
+        "from another instance: the routes of msdb apply, and all routes except LOCAL ones need "
         "forwarding. This is rarely intended, and AutoCreatedLocal in msdb hides it.",
         "Use LOCAL. Routes to the listener of an availability group are not reported.",
         loop_backs,

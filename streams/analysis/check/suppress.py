@@ -74,7 +74,7 @@ def _unused(
         if one.expired(now):
             hit = any(one.covers(finding) for finding in left)
             what = f"was valid until {one.until}" + (", but the finding still exists" * hit)
-            yield _finding(one, what, "Correct the topology, or set a later until.")
+            yield _finding(one, what, "Correct the topology, or set a later date in until.")
         elif not any(one.covers(finding) for finding in taken):
             yield _finding(one, "matches no finding", "Remove it, or correct code and subject.")
 

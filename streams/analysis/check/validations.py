@@ -51,7 +51,7 @@ def _validation(
     one, other = refused or (ours, theirs)
     more = "the receiver is less strict"
     if refused:
-        more = f"{other.at} may refuse what {one.at} sends"
+        more = f"{other.at} may reject messages from {one.at}"
     yield finding(
         "TA-32", Severity.WARNING if refused else Severity.INFO, other.at, other.type.source,
         f"message type {word} is {_text(one)} in {one.at} and {_text(other)} in {other.at}: {more}",

@@ -101,7 +101,7 @@ def _unacknowledged(side: Side) -> Evidence | None:
     new = e.state is DialogState.CONVERSING and e.initiator and e.far_broker is None
     if not new or e.receive_sequence or not (e.send_sequence or side.pending):
         return None
-    return ("no broker id of the other side is known, because nothing was ever acknowledged",)
+    return ("the other side's broker id is unknown, because nothing was ever acknowledged",)
 
 
 def _idle(side: Side) -> Evidence | None:
@@ -127,7 +127,7 @@ CAUSES: tuple[Cause[Side], ...] = (
         _error,
     ),
     _leak(
-        "not-ended-here", "Dialogs ended by the other side only",
+        "not-ended-here", "Dialogs ended only by the other side",
         "reference 4.7",
         "Make the receiving procedure handle http://schemas.microsoft.com/SQL/ServiceBroker/"
         "EndDialog with END CONVERSATION; end the existing ones in the same way.",
@@ -165,7 +165,7 @@ CAUSES: tuple[Cause[Side], ...] = (
         "first-message-incomplete", "Dialogs with an incomplete first message",
         "reference 4.4, 4.7",
         "Check the sender's transmission queue: the rest of the message is stuck there, or the "
-        "sender was cleaned up. In the latter case END CONVERSATION ... WITH CLEANUP.",
+        "sender was cleaned up. In the latter case, END CONVERSATION ... WITH CLEANUP.",
         _in_state(
             DialogState.STARTED_INBOUND, "state SI: the first message is incomplete"
         ),
@@ -178,7 +178,7 @@ CAUSES: tuple[Cause[Side], ...] = (
         _gone,
     ),
     _leak(
-        "other-side-closed", "Dialogs closed by the other side only",
+        "other-side-closed", "Dialogs closed only by the other side",
         "reference 4.7",
         "The EndDialog did not arrive: check the other side's transmission queue. END CONVERSATION "
         "here.",

@@ -139,7 +139,7 @@ CAUSES: tuple[Cause[Case], ...] = (
         "send-denied", Stage.ACCEPTANCE, "SEND permission is missing on the target service",
         (8494,), "reference 4.14 (8494, 11215)",
         "In the target database: GRANT SEND ON SERVICE::... TO public if dialogs are not "
-        "encrypted, else TO the user that owns the initiator's certificate in that database.",
+        "encrypted, otherwise TO the user that owns the initiator's certificate in that database.",
         _denied,
     ),
     Cause(

@@ -169,7 +169,8 @@ CAUSES: tuple[Cause[Case], ...] = (
         "that the message names: the other server's service account, or its certificate's login.",
     ),
     Cause(
-        "encryption-mismatch", Stage.TRANSPORT, "The endpoints have no encryption in common",
+        "encryption-mismatch", Stage.TRANSPORT,
+        "The endpoints' encryption settings are incompatible",
         (28027,), "reference 4.14 (TA-39)",
         "ALTER ENDPOINT ... FOR SERVICE_BROKER (ENCRYPTION = REQUIRED ALGORITHM AES) on both.",
         _encryption,
@@ -201,7 +202,7 @@ CAUSES: tuple[Cause[Case], ...] = (
         "forwarding-off", Stage.FORWARDING, "An instance on the path does not forward",
         (9792,), "reference 2.2 R8.2 (TA-08)",
         "ALTER ENDPOINT ... FOR SERVICE_BROKER (MESSAGE_FORWARDING = ENABLED) there, or change "
-        "the route to avoid it. Routes of its msdb decide, not those of a user database.",
+        "the route to avoid it. The routes of its msdb apply, not those of a user database.",
         _forwarding_off,
     ),
     Cause(

@@ -145,7 +145,7 @@ def slice_(
     reader = CaptureReader(path, salvage=given.salvage)
     topics = Topics(reader.metadata.prefix)
     if given.output.exists() and given.output.resolve() == path.resolve():
-        raise UsageError("The output is the capture itself.", "Choose another file.")
+        raise UsageError("The output file is the input capture.", "Choose another file.")
 
     def read() -> Iterator[tuple[Record, Look]]:
         return ((record, look(record, topics)) for record in reader)

@@ -91,7 +91,7 @@ ROLES: Mapping[str, RoleKind] = {
             _topic("dialog", On.HOME, "Read Write DescribeConfigs", "the state of the dialogs"),
             _topic("result", On.HOME, "Write DescribeConfigs", "answers to statements"),
             _topic("queue", On.HOME, "Write Delete DescribeConfigs",
-                   "messages for applications; trimmed behind the consumer group"),
+                   "messages for applications; trimmed below the group's offsets"),
             _group("endpoint", On.HOME, "Read", "committed offsets; fences a predecessor"),
             _group("forwarder", On.HOME, "Describe", "whether a copy is still in flight"),
             _group("", On.PLACE, "Describe", "how far queues may be trimmed"),
