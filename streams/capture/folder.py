@@ -186,7 +186,7 @@ class CaptureFolder:
 
 def _make(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(p.name != _LOCK for p in folder.iterdir())):
-        raise UsageError(f"{folder} is not empty.", "Give a new or an empty folder.")
+        raise UsageError(f"{folder} is not empty.", "Give a new or empty folder.")
     try:
         make_folder(folder)
     except OSError as error:
