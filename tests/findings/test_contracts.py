@@ -125,7 +125,7 @@ def test_validation(tmp_path: Path, yaml: str, said: str) -> None:
     found = reported(tmp_path, "TA-32", yaml)
     assert [said in message for message in found] == [True] * bool(said)
     for message in found:
-        assert ("may refuse" in message) == message.startswith("warning")
+        assert ("may reject" in message) == message.startswith("warning")
         assert ("less strict" in message) == message.startswith("info")
 
 

@@ -306,7 +306,7 @@ def test_state_records_say_what_they_are_about() -> None:
         (record(TOPICS.cmd("S"), b"x"), "Command: not in Avro single-object encoding"),
         (record(TOPICS.cmd("S"), b"x", key=b"\xff"), "the key is not a conversation id"),
         (record(TOPICS.out("S"), b"x"), "Route: not in Avro single-object encoding"),
-        (record(TOPICS.ack("S"), encode_ack(Ack(1, 0))), "Route: no Avro"),
+        (record(TOPICS.ack("S"), encode_ack(Ack(1, 0))), "Route: not in Avro"),
         (record(TOPICS.ack("S"), b"x"), "Ack: not in Avro single-object encoding"),
         (record(TOPICS.queue("S", "D", "Q"), b"x"), "without its conversation id"),
         (record(TOPICS.event, b"\xc3\x01" + b"\0" * 9), "Event: unknown fingerprint"),
