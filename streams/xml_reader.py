@@ -42,18 +42,12 @@ BACKTRACKING_NODE = 7_500
 Common patterns, such as one for a mail address, take quadratic time: 0.1 s for 4,000 characters.
 With patterns that do not backtrack, this value is the maximum that a text counts.
 """
-WIDTH = 50
-"""Elements of a content model that a node's cost includes; n elements count as n / 50 nodes.
-
-A validator compares a child with each element that its parent allows, 3 µs each: 7 ms for 2,500.
-"""
 ENCODINGS = frozenset(aliases) | frozenset(aliases.values())
 """Encodings that a document may declare, as Python writes them: in lower case, with underscores.
 
 If an unknown name is looked up, Python keeps it until the process ends.
 """
 _INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
-_NARROW: Mapping[str, int] = {}
 
 
 class XmlError(ValueError):
@@ -65,17 +59,13 @@ def is_well_formed(body: bytes) -> bool:
     return _is_accepted(body, _Depth())
 
 
-def is_checkable(
-    body: bytes, *, lists: bool, steps: float, widths: Mapping[str, int] = _NARROW
-) -> bool:
+def is_checkable(body: bytes, *, lists: bool, steps: float) -> bool:
     """Return whether a body is well-formed and cheap enough to check against a schema.
 
     ``lists``: whether the schema has list types. ``steps``: the maximum number of a pattern's steps
-    per character; 0 without patterns, and infinite if a pattern backtracks. ``widths``: the number
-    of elements that the content of an element allows, by its name without a prefix; the largest
-    number for "".
+    per character; 0 without patterns, and infinite if a pattern backtracks.
     """
-    return _is_accepted(body, _Cost(lists, steps, widths))
+    return _is_accepted(body, _Cost(lists, steps))
 
 
 def parse_xml(body: bytes) -> ElementTree.Element | None:
@@ -148,30 +138,24 @@ class _Scopes(_Depth):
 class _Cost(_Scopes):
     """Also rejects documents that are expensive to check against a schema."""
 
-    def __init__(self, lists: bool, steps: float, widths: Mapping[str, int]) -> None:
+    def __init__(self, lists: bool, steps: float) -> None:
         super().__init__()
         self._left: float = CHECKED
-        self._lists, self._steps, self._widths = lists, steps, widths
-        self._open = [0]  # the widths of the open elements
-        self._chosen = False
+        self._lists, self._steps = lists, steps
         self._length = 0  # the length of the text since the last tag
 
-    def begin(self, name: str, attributes: Mapping[str, str]) -> None:
-        super().begin(name, attributes)
+    def begin(self, _name: str, attributes: Mapping[str, str]) -> None:
+        super().begin(_name, attributes)
         self._end_text()
-        # xsi:type lets a document choose any type, and a list type of XML Schema itself
-        self._chosen = self._chosen or _INSTANCE in attributes.values()
-        self._lists = self._lists or self._chosen
-        self._take(max(1, self._open[-1] / WIDTH) + len(attributes) + len(attributes) ** 2 / 50)
-        local = "" if self._chosen else name.rpartition(":")[2]
-        self._open.append(self._widths.get(local, 0))
+        # xsi:type lets a document choose a list type of XML Schema itself
+        self._lists = self._lists or _INSTANCE in attributes.values()
+        self._take(1 + len(attributes) + len(attributes) ** 2 / 50)
         for value in attributes.values():
             self.text(value)
             self._end_text()
 
     def end(self, _name: str) -> None:
         super().end(_name)
-        self._open.pop()
         self._end_text()
 
     def text(self, data: str) -> None:

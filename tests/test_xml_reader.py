@@ -179,16 +179,3 @@ def test_anything_is_read_or_refused(text: bytes | str) -> None:
     except XmlError:
         if isinstance(text, bytes):
             assert not is_well_formed(text)
-
-
-def test_children_count_by_the_content_model_of_their_parent() -> None:
-    widths = {"": 500, "wide": 500, "narrow": 50}
-    form = b'<a:wide xmlns:a="urn:a">%s</a:wide>'
-    assert is_checkable(form % (b"<x/>" * 490), lists=False, steps=0, widths=widths)
-    assert not is_checkable(form % (b"<x/>" * 510), lists=False, steps=0, widths=widths)
-    assert is_checkable(form % (b"<x><y/></x>" * 440), lists=False, steps=0, widths=widths)
-    narrow = b"<narrow>%s</narrow>" % (b"<x/>" * (CHECKED - 1))
-    assert is_checkable(narrow, lists=False, steps=0, widths=widths)
-    chosen = form % b'<n xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">%s</n>'
-    assert is_checkable(chosen % (b"<y/>" * 490), lists=False, steps=0, widths=widths)
-    assert not is_checkable(chosen % (b"<y/>" * 510), lists=False, steps=0, widths=widths)

@@ -6,9 +6,9 @@ The modules process an input in this order: ``transaction`` takes a statement, a
 messages. All these modules work on an ``overlay`` of the ``committed`` state; ``endpoint`` opens
 transactions and merges committed ones.
 
-``validation``, with ``patterns`` and ``schema_cost``, checks bodies. The committed state consists
-of ``dialogs``, their ``groups`` and ``timers``, the ``flows`` (with ``oldest``) that limit messages
-in flight, and the dialogs that are ``waiting`` for a change. ``route_requests`` and ``notices``
-request missing routes. ``retention`` determines how far the inputs may be trimmed, and ``moving``
-which bodies to move to the end of a log. ``outgoing`` defines the output.
+``validation``, with ``patterns``, checks bodies. The committed state consists of ``dialogs``, their
+``groups`` and ``timers``, the ``flows`` (with ``oldest``) that limit messages in flight, and the
+dialogs that are ``waiting`` for a change. ``route_requests`` and ``notices`` request missing
+routes. ``retention`` determines how far the inputs may be trimmed, and ``moving`` which bodies to
+move to the end of a log. ``outgoing`` defines the output.
 """

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from streams.errors import Number
 from streams.node.endpoint.patterns import run_linearly
-from streams.node.endpoint.schema_cost import schema_cost
 from streams.protocol import Dialog, Flag, Header, RefusalNumbers
 from streams.topology import Validation
 from streams.xml_reader import is_checkable, is_well_formed
@@ -36,8 +34,6 @@ _verdicts: dict[tuple[str, bytes], bool] = {}
 _MOST_TEXT = 2 << 20
 """Maximum number of characters of compiled schemas; each takes up to 70 bytes when compiled."""
 _schemas: dict[str, _Compiled | None] = {}
-_MOST_MICROSECONDS = 10_000_000
-"""Maximum estimated time to compile a schema collection; otherwise all its bodies are invalid."""
 _CHECKED_BYTES = 65_536
 """Number of validated bytes after which a transaction leaves buffered bodies to the next one.
 
@@ -47,15 +43,11 @@ _PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] is quadratic in repeated "<?xml
 
 
 class _Compiled(NamedTuple):
-    """A schema collection. ``lists``: it has list types; ``steps``: steps per character.
-
-    ``widths`` contains the number of elements that the content of an element allows.
-    """
+    """A schema collection. ``lists``: it has list types; ``steps``: steps per character."""
 
     validator: XMLSchema
     lists: bool
     steps: float
-    widths: Mapping[str, int]
 
 
 def judge(
@@ -137,9 +129,7 @@ def _verdict(schema: str, body: bytes) -> bool:
 def _fits(schema: str, body: bytes) -> bool:
     """Return whether a body is valid for a schema collection and cheap enough to validate."""
     compiled = _compiled(schema)
-    if compiled is None or not is_checkable(
-        body, lists=compiled.lists, steps=compiled.steps, widths=compiled.widths
-    ):
+    if compiled is None or not is_checkable(body, lists=compiled.lists, steps=compiled.steps):
         return False
     try:
         return bool(compiled.validator.is_valid(body))
@@ -167,13 +157,10 @@ def _compile(text: str) -> _Compiled | None:
         d for d in re.split(r"(?=<(?:\w+:)?schema[\s>])", _PROLOG.sub("", text)) if d.strip()
     ]
     try:
-        cost = schema_cost(documents)
-        if cost.microseconds > _MOST_MICROSECONDS:
-            return None
         # The library's cache would keep the names of all elements of bodies.
         first = xmlschema.XMLSchema(documents[0], allow="none", defuse="always", use_cache=False)
         for document in documents[1:]:
             first.add_schema(document, build=True)
-        return _Compiled(first, bool(_LISTS.search(text)), run_linearly(first), cost.widths)
+        return _Compiled(first, bool(_LISTS.search(text)), run_linearly(first))
     except Exception:  # the library itself may fail, with RecursionError for deeply nested types
         return None
