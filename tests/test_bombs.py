@@ -254,3 +254,43 @@ def test_items_in_parts_are_counted_together() -> None:
     assert fastavro.schemaless_reader(io.BytesIO(data), schema, None) == [1, 2, 3]
     assert not exceeds(schema, data, 1, 3)
     assert exceeds(schema, data, 1, 2)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "double",
+        "float",
+        "boolean",
+        {"type": "fixed", "name": "F", "size": 2},
+        record("R", "double", "boolean"),
+    ],
+    ids=repr,
+)
+def test_an_array_that_the_reader_skips_has_an_end(items: Any) -> None:
+    """The decoder skips values of a fixed size beyond the end of the bytes: 14 bytes took 3.4 s."""
+    schema = copy.deepcopy(load("Presence"))
+    schema["fields"].append({"name": "x", "type": {"type": "array", "items": items}})
+    assert is_bounded(schema), "with the field, the end of the bytes is an error"
+    with pytest.raises(MalformedError, match="nest endlessly"):
+        Codec("Presence").announce(schema)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"type": "map", "items": "int", "values": "Presence"},
+        {"type": "array", "items": {"type": "fixed", "name": "F", "size": "0"}},
+        {"type": "array", "items": {"type": "fixed", "name": "F", "size": True}},
+        {"type": "array", "items": {"type": "fixed", "name": "F", "size": -1}},
+        {"type": "array", "items": ["null", record("zz.null", "int")][0]},
+        record("R", record("zz.null", "string"), {"type": "array", "items": "null"}),
+    ],
+    ids=repr,
+)
+def test_what_the_library_ignores_hides_nothing(kind: Any) -> None:
+    """A type is judged by what the decoder uses: one of these ended the process with SIGSEGV."""
+    schema = copy.deepcopy(load("Presence"))
+    schema["fields"].append({"name": "x", "type": kind})
+    with pytest.raises(MalformedError, match="invalid schema"):
+        Codec("Presence").announce(schema)

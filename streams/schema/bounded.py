@@ -15,45 +15,64 @@ from typing import Any, NamedTuple
 
 _DEEPEST = 100
 """Maximum levels of nested types; Hopline's schemas have four."""
-_LONGEST_NAME = 256
-"""Maximum characters of a type's name and namespace: the canonical form repeats both for each use.
-
-100 kB with a namespace of 60,000 characters have a canonical form of 90 MB.
-"""
 _MOST_EMPTY = 100
 """Maximum number of adjacent values without bytes, such as nulls; Hopline's schemas have none."""
 
 
 class _Cost(NamedTuple):
-    """The cost of one value of a type: its depth, and its number of values that take no bytes."""
+    """The cost of one value of a type: its depth, and its number of values that take no bytes.
+
+    ``ends``: skipping a value raises an error at the end of the bytes.
+    """
 
     empty: int
     takes_bytes: bool
     levels: int
+    ends: bool
 
 
 class _UnboundedError(Exception):
     """The cost of a value is not bounded by its bytes, or the schema is invalid."""
 
 
-def is_bounded(schema: Any) -> bool:
+def is_bounded(schema: Any, *, skips: bool = False) -> bool:
     """Return whether decoding takes time and stack at most in proportion to the bytes.
 
     ``schema`` is any JSON; an invalid schema is not bounded. Two types with the same name, in any
-    namespaces, are rejected, because references would be ambiguous. So are long names. Call this
-    before any function of fastavro, whose cost is not limited.
+    namespaces, are rejected, because references would be ambiguous.
+
+    ``skips``: the reader may lack fields, and skips their values. The decoder then ignores the end
+    of the bytes in an array of values of a fixed size, so 14 bytes can be an endless array.
     """
     named: dict[str, Any] = {}
     try:
         for one in _within(schema):
-            if len(str(one.get("name", ""))) + len(str(one.get("namespace", ""))) > _LONGEST_NAME:
-                return False
-            if "name" in one and named.setdefault(_short(one["name"]), one) is not one:
-                return False
-        _cost(schema, named, {}, 0)
+            if "name" in one:
+                name = _short(one["name"])
+                if name in _NO_NAMES or named.setdefault(name, one) is not one:
+                    return False
+        _Costs(named, skips).of(schema, 0)
     except _UnboundedError:
         return False
     return True
+
+
+def longest_name(schema: Any) -> int:
+    """Return the number of characters of the longest full name of a type.
+
+    The canonical form repeats this name for each use of the type. Returns 0 if the schema is
+    invalid; no schema with such names is bounded.
+    """
+    try:
+        return max(
+            (
+                len(str(o.get("name", ""))) + len(str(o.get("namespace", "")))
+                for o in _within(schema)
+            ),
+            default=0,
+        )
+    except _UnboundedError:
+        return 0
 
 
 def _within(schema: Any) -> Iterator[dict[str, Any]]:
@@ -69,45 +88,57 @@ def _within(schema: Any) -> Iterator[dict[str, Any]]:
             waiting += _types(one)
 
 
-def _cost(schema: Any, named: Mapping[str, Any], known: dict[str, _Cost], depth: int) -> _Cost:
-    if depth > _DEEPEST:
-        raise _UnboundedError
-    if isinstance(schema, str):
-        name = _short(schema)
-        if name not in named:
-            return _NULL if schema == "null" else _PLAIN
-        if name not in known:
-            known[name] = _cost(named[name], named, known, depth + 1)
-        found = known[name]
-    elif isinstance(schema, list):  # a union's bytes name its branch
-        branches = [_cost(one, named, known, depth + 1) for one in schema]
-        empty, levels = (max((b[n] for b in branches), default=0) for n in (0, 2))
-        found = _Cost(empty, True, 1 + levels)
-    elif isinstance(schema, dict):
-        found = _cost_of_object(schema, named, known, depth)
-    else:
-        return _PLAIN
-    if depth + found.levels > _DEEPEST or found.empty > _MOST_EMPTY:
-        raise _UnboundedError
-    return found
+class _Costs:
+    """The costs of the types of a schema."""
 
+    def __init__(self, named: Mapping[str, Any], skips: bool) -> None:
+        self._named, self._skips = named, skips
+        self._known: dict[str, _Cost] = {}
 
-def _cost_of_object(
-    schema: dict[str, Any], named: Mapping[str, Any], known: dict[str, _Cost], depth: int
-) -> _Cost:
-    kind = schema.get("type")
-    if kind == "fixed":
-        return _PLAIN if schema.get("size") else _NULL
-    if kind in ("array", "map"):
-        item = _cost(schema.get("items", schema.get("values")), named, known, depth + 1)
-        if kind == "array" and not item.takes_bytes:
+    def of(self, schema: Any, depth: int) -> _Cost:
+        """Return the cost of a type; raise an error if it is not bounded."""
+        if depth > _DEEPEST:
             raise _UnboundedError
-        return _Cost(item.empty, True, item.levels + 1)
-    if kind not in ("record", "error"):
-        inner = kind if isinstance(kind, (str, dict, list)) else None
-        return _cost(inner, named, known, depth + 1)
-    found = _sum([_cost(one, named, known, depth + 1) for one in _types(schema)])
-    return found if found.takes_bytes else found._replace(empty=found.empty + 1)
+        if isinstance(schema, str):
+            name = _short(schema)
+            if name not in self._named:
+                return _PRIMITIVES.get(name, _PLAIN)
+            if name not in self._known:
+                self._known[name] = self.of(self._named[name], depth + 1)
+            found = self._known[name]
+        elif isinstance(schema, list):  # a union's bytes name its branch
+            branches = [self.of(one, depth + 1) for one in schema]
+            found = _Cost(
+                max((b.empty for b in branches), default=0),
+                True,
+                1 + max((b.levels for b in branches), default=0),
+                True,
+            )
+        elif isinstance(schema, dict):
+            found = self._of_object(schema, depth)
+        else:
+            return _PLAIN
+        if depth + found.levels > _DEEPEST or found.empty > _MOST_EMPTY:
+            raise _UnboundedError
+        return found
+
+    def _of_object(self, schema: dict[str, Any], depth: int) -> _Cost:
+        kind = schema.get("type")
+        if kind == "fixed":
+            size = schema.get("size")
+            if type(size) is not int or size < 0:
+                raise _UnboundedError
+            return _FIXED if size else _NULL
+        if kind in ("array", "map"):
+            item = self.of(schema.get("items" if kind == "array" else "values"), depth + 1)
+            if kind == "array" and not (item.takes_bytes and (item.ends or not self._skips)):
+                raise _UnboundedError
+            return _Cost(item.empty, True, item.levels + 1, True)
+        if kind not in ("record", "error"):
+            inner = kind if isinstance(kind, (str, dict, list)) else None
+            return self.of(inner, depth + 1)
+        found = _sum([self.of(one, depth + 1) for one in _types(schema)])
+        return found if found.takes_bytes else found._replace(empty=found.empty + 1)
 
 
 def _types(record: dict[str, Any]) -> list[Any]:
@@ -123,10 +154,16 @@ def _sum(costs: list[_Cost]) -> _Cost:
         sum(one.empty for one in costs),
         any(one.takes_bytes for one in costs),
         1 + max((one.levels for one in costs), default=0),
+        any(one.ends for one in costs),
     )
 
 
-_NULL, _PLAIN = _Cost(1, False, 1), _Cost(0, True, 1)
+_NULL, _PLAIN, _FIXED = _Cost(1, False, 1, False), _Cost(0, True, 1, True), _Cost(0, True, 1, False)
+_PRIMITIVES: Mapping[str, _Cost] = {
+    "null": _NULL, "boolean": _FIXED, "float": _FIXED, "double": _FIXED,
+    "int": _PLAIN, "long": _PLAIN, "bytes": _PLAIN, "string": _PLAIN,
+}  # fmt: skip
+_NO_NAMES = frozenset(_PRIMITIVES) | {"array", "map", "fixed", "enum", "record", "error", "union"}
 
 
 def _short(name: Any) -> str:

@@ -32,6 +32,7 @@ from streams.wire.single_object import (
     PREFIX_LENGTH,
     Codec,
     MalformedError,
+    demand_small,
     prefix_of,
 )
 
@@ -169,6 +170,7 @@ def _envelope_of(key: str, body: str) -> bytes | None:
     try:
         schema = json.loads(body)
         # this order matters: the cost of schema_key is limited only for a bounded schema
+        demand_small(schema)
         if schema["namespace"] != _ENVELOPE or not is_bounded(schema) or schema_key(schema) != key:
             return None
         return prefix_of(schema)[len(MARKER) :]

@@ -748,8 +748,8 @@ def _long_names(references: int, **names: str) -> dict[str, object]:
 @pytest.mark.parametrize(
     "schema",
     [
-        _long_names(10, namespace="n" * 300),
-        _long_names(10, name="n" * 300),
+        _long_names(150, namespace="n" * 300),
+        _long_names(150, name="n" * 300),
         _long_names(1_000),
     ],
     ids=["namespace", "name", "size"],
@@ -764,7 +764,7 @@ def test_the_canonical_form_of_an_expensive_schema_is_never_computed(
         raise SystemExit("it is computed")
 
     monkeypatch.setattr(single_object, "canonical_form", compute)
-    with pytest.raises(MalformedError, match=r"names are long|more than 16,384"):
+    with pytest.raises(MalformedError, match=r"the names are long|more than 16,384"):
         codec.announce(schema)
 
 
