@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import UNCOMPRESSED, Cluster, Message, TopicPartition
 from streams.kafka.reader import read_all, read_from
-from streams.topology import Topology, catalog_key, flatten, unflatten
+from streams.topology import Topology, catalog_key, flatten, pairs_of, unflatten
 from streams.wire import decode_catalog_object, encode_catalog_object
 from streams.wire.evolution import is_schema, learn, written_schemas
 
@@ -99,7 +99,9 @@ class UnusableCatalogError(SurroundingsError):
 
 def _topology_of(objects: Mapping[str, str]) -> Topology:
     """Return the topology of live objects, except schemas, which may be old and invalid."""
-    return unflatten({k: json.loads(v) for k, v in objects.items() if not is_schema(k)})
+    topology = unflatten({k: json.loads(v) for k, v in objects.items() if not is_schema(k)})
+    pairs_of(topology)  # all readers use the pairs, and an invalid pair would end some of them
+    return topology
 
 
 def hash_of(objects: Mapping[str, str]) -> str:

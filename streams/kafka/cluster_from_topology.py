@@ -22,7 +22,7 @@ from streams.topology import Cluster as Stated
 from streams.topology import Topology
 from streams.wire import Topics
 
-_MOST_ADDRESSES, _LONGEST_ADDRESSES = 30, 4_096
+_MOST_ADDRESSES, _LONGEST_ADDRESSES = 20, 4_096
 """The maximum number of a cluster's bootstrap servers, and of characters of their addresses.
 
 The client library starts a thread for each address, and needs 230 kB of memory for it.

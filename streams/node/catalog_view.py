@@ -224,7 +224,7 @@ def _contracts(databases: _Databases, every: _Databases) -> dict[Key, Contract]:
 def _add_contracts(
     found: dict[Key, Contract], instance: str, database: Database, names: Iterable[str]
 ) -> None:
-    for name in names:
+    for name in dict.fromkeys(names):  # many services may accept a contract of many types
         contract = contract_of(database, name)
         if contract is not None:
             types = {message: sender.value for message, sender in contract.messages.items()}

@@ -130,6 +130,7 @@ def unflatten(objects: Mapping[str, Mapping[str, Any]]) -> Topology:
     return Topology(
         {
             name: _instance(
+                name,
                 value,
                 [
                     _database(row, inside.get((name, database), {}))
@@ -144,11 +145,13 @@ def unflatten(objects: Mapping[str, Mapping[str, Any]]) -> Topology:
     )
 
 
-def _instance(value: Mapping[str, Any], databases: Iterable[Database]) -> Instance:
+def _instance(name: str, value: Mapping[str, Any], databases: Iterable[Database]) -> Instance:
     held = {d.name: d for d in databases}
-    msdb = held.pop(MSDB, None) or empty_database(str(value["name"]), MSDB)
+    msdb = held.pop(MSDB, None) or empty_database(name, MSDB)
     # The field without a default is replaced immediately afterwards.
     blank = decode(Instance, {**value, "msdb": encode(msdb)})
+    if blank.name != name:
+        raise ValueError(f"the record of {name} is about {blank.name}")
     _demand_partitions(blank)
     return replace(blank, msdb=msdb, databases=held)
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streams.node import catalog_view
 from streams.topology import (
     MSDB,
     Binding,
@@ -242,3 +243,25 @@ def test_queues_and_schemas_of_all_services_and_types_equal_those_of_one() -> No
     one = Database("D", "b", queues=queues, services=services, schemas=schemas, message_types=types)
     assert queues_by_service(one) == {name: queue_of(one, name) for name in services}
     assert schemas_by_type(one) == {name: schema_of(one, kind) for name, kind in types.items()}
+
+
+def test_the_record_of_an_instance_is_about_this_instance() -> None:
+    with pytest.raises(ValueError, match="the record of A is about B"):
+        unflatten({"A//instance/A": {"name": "B"}})
+
+
+def test_a_contract_of_many_services_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """3,000 services and 3,000 types took 2.8 s in the thread that writes heartbeats."""
+    read: list[str] = []
+
+    def contract(database: Database, name: str) -> Contract:
+        read.append(name)
+        return Contract(name)
+
+    monkeypatch.setattr(catalog_view, "contract_of", contract)
+    services = {f"s{n}": Service(f"s{n}", "q", ("c", "c")) for n in range(3)}
+    one = Instance(
+        "A", msdb=Database("msdb", "m"), databases={"D": Database("D", "b", services=services)}
+    )
+    catalog_view.catalog_of(Topology({"A": one}), 1)
+    assert read.count("c") == 1

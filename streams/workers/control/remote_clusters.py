@@ -27,6 +27,10 @@ from streams.workers.control.remote_watch import RemoteWatch
 log = logging.getLogger("hopline.control")
 
 
+MOST_CLUSTERS = 50
+"""Maximum number of other clusters; each has a thread of the client library for each broker."""
+
+
 class RemoteClusters:
     """The clusters of a process's neighbours, each watched by its own thread.
 
@@ -63,7 +67,11 @@ class RemoteClusters:
     def _wanted(self, catalog: CatalogView) -> tuple[dict[str, Cluster], dict[str, str]]:
         wanted: dict[str, Cluster] = {}
         errors: dict[str, str] = {}
-        for name in {n.cluster for n in catalog.neighbours.values()}:
+        names = sorted({n.cluster for n in catalog.neighbours.values()})
+        if len(names) > MOST_CLUSTERS:
+            errors[""] = f"{len(names)} other clusters, but only {MOST_CLUSTERS} are watched."
+            log.error("%s Messages for all others wait.", errors[""])
+        for name in names[:MOST_CLUSTERS]:
             stated = catalog.clusters.get(name) or Stated(name)
             try:
                 cluster = stated_cluster(stated, self._home, self._credentials)
