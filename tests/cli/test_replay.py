@@ -78,7 +78,7 @@ def test_every_command_arrives_as_it_was_in_the_order_of_its_dialog(
     assert (result["dialogs"], result["stopped"]) == (20, False)
     assert "240 of 240 records" in err
 
-    messages = list(read_all(cluster, topic))
+    messages = list(read_all(cluster, topic, to_high=True))
     arrived, captured = defaultdict(list), defaultdict(list)
     for message in messages:
         arrived[message.key()].append(fields(message))
@@ -108,7 +108,7 @@ def test_at_a_terminal_it_asks_before_it_sends(
     )  # fmt: skip
     where = f"Kafka at {kafka}, cluster id {cluster.id()}:\n"
     assert f"{where}  {what}: {topic}\nContinue? [y/N]: Nothing was changed.\n" in shown
-    assert (code, list(read_all(cluster, topic))) == (1, [])
+    assert (code, list(read_all(cluster, topic, to_high=True))) == (1, [])
 
 
 def test_what_is_no_command_of_ours_arrives_byte_for_byte(
@@ -129,7 +129,7 @@ def test_what_is_no_command_of_ours_arrives_byte_for_byte(
     assert code == 0, err
     assert "3 of 3 commands delivered" in out
     assert "1 other record skipped" in out
-    assert [fields(message) for message in read_all(cluster, topic)] == [
+    assert [fields(message) for message in read_all(cluster, topic, to_high=True)] == [
         (record.key, list(record.headers), record.value) for record in records
     ]
 
@@ -168,7 +168,7 @@ def test_a_rejected_record_is_named_and_fails_the_replay(
     assert code == 1
     assert result["failed"] == len(result["rejections"]) >= 2
     assert result["delivered"] + result["failed"] == result["sent"] == 3
-    keys = [message.key() for message in read_all(cluster, topic)]
+    keys = [message.key() for message in read_all(cluster, topic, to_high=True)]
     assert b"big" not in keys and b"huge" not in keys
 
 
@@ -219,7 +219,7 @@ def test_an_interrupt_ends_with_what_was_sent(tmp_path: Path, kafka: str, unique
     result = json.loads(out)
     assert result["stopped"]
     assert 0 < result["delivered"] == result["sent"] < 240
-    assert len(list(read_all(cluster, topic))) == result["sent"]
+    assert len(list(read_all(cluster, topic, to_high=True))) == result["sent"]
 
 
 def test_a_capture_without_commands(tmp_path: Path) -> None:

@@ -240,6 +240,16 @@ def test_a_cluster_that_is_watched_is_not_checked_again(monkeypatch: pytest.Monk
     assert [c.properties for c in checked] == [{}, {"linger.ms": "5"}]
 
 
+def test_the_number_of_watched_clusters_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client library has threads for each; without a free thread, a process would end."""
+    monkeypatch.setattr(remote_clusters, "RemoteWatch", watch_nothing)
+    monkeypatch.setattr(remote_clusters, "MOST_CLUSTERS", 1)
+    remote = RemoteClusters(Topics(), NO_CREDENTIALS, KafkaClock())
+    remote.follow(catalog(b={}, a={}))
+    assert list(remote.failures()) == ["2 other clusters, but only 1 are watched."]
+    assert remote.cluster_of("in a") is not None and remote.cluster_of("in b") is None
+
+
 def watch_nothing(_: str, cluster: Cluster, *__: Any) -> Any:
     return SimpleNamespace(cluster=cluster, neighbours=(), stop=lambda: None, failure="")
 
