@@ -750,7 +750,7 @@ def _long_names(references: int, **names: str) -> dict[str, object]:
     [
         _long_names(150, namespace="n" * 300),
         _long_names(150, name="n" * 300),
-        _long_names(1_000),
+        _long_names(700),
     ],
     ids=["namespace", "name", "size"],
 )
