@@ -57,7 +57,7 @@ class Probe:
     """A consumer that checks single offsets; it is created when it is first needed.
 
     If there is no response for an offset, the client doubles the size of its fetches, up to 50 MB.
-    So a consumer that gets no more responses is replaced.
+    So a consumer that no longer receives responses is replaced.
     """
 
     def __init__(self, create: Callable[[str], Consumer], isolation: str) -> None:

@@ -66,7 +66,7 @@ class Tally:
 
 @dataclass(order=True, slots=True)
 class _Open:
-    """A dialog that may send again at the time ``at``; ``number`` orders equal times."""
+    """A dialog that may send its next message at the time ``at``; ``number`` breaks ties."""
 
     at: float
     number: int

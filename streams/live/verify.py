@@ -1,4 +1,4 @@
-"""Verify that no message is lost: find sources, choose an engine to read them, and judge."""
+"""Verify that no message is lost: find sources, choose an engine, and compute the verdict."""
 
 from __future__ import annotations
 

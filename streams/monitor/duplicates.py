@@ -22,7 +22,7 @@ REPEATS = (
 )  # fmt: skip
 
 SKEW_MS = 60_000
-"""Milliseconds by which a sender's clock may be ahead before its messages are left out."""
+"""Maximum clock skew in milliseconds; messages from further in the future are left out."""
 
 
 def event_windows(events: DataFrame, now: Column, *, length: int, late: int) -> DataFrame:

@@ -31,8 +31,8 @@ _ONE_BY_ONE = 64
 _AT_ONCE = 500
 """Records per poll while all are readable; after an error, up to this many are read one by one."""
 _ERRORS = "org.apache.kafka.common.errors."
-"""The package of errors that a broker reports. If the client cannot read a record, it raises its
-general KafkaException or an error of Java's library. It may also raise an OutOfMemoryError, because
+"""The package of errors that a broker reports. If the client cannot read a record, it raises a
+generic KafkaException or a standard Java exception. It may also raise an OutOfMemoryError, because
 it reserves memory for the length that the record states."""
 _BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 

@@ -180,7 +180,7 @@ class Dialog:
         return -1 if chunk is None or at >= len(chunk) else chunk.positions[at]
 
     def count_in_flight(self) -> int:
-        """Return ``in_flight``; count it if necessary, because the state record lacks it."""
+        """Return ``in_flight``; count it on first use, because the state record lacks it."""
         if self.in_flight < 0:
             self.in_flight = self.count(self.acknowledged, self.transmitted)
         return self.in_flight

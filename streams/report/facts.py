@@ -63,7 +63,7 @@ class Delivered:
 class Side:
     """The committed state of an endpoint, for the messages that it sends and receives.
 
-    ``peer`` is the place of the broker id to which the endpoint is locked, if any. Messages with
+    ``peer`` is the database to which the endpoint is locked, if any. Messages with
     numbers below ``acknowledged`` are settled: stored on the other side, or discarded from
     ``discarded_from`` on. ``expired``: whether it was closed at the end of its lifetime. Messages
     of the other side from ``deaf_from`` on are not delivered; messages in ``parked`` wait for a

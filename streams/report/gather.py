@@ -85,8 +85,8 @@ class Gatherer:
     """Context for all dialogs: places, the time, and the copies that count.
 
     ``now`` is in epoch milliseconds. ``refused`` contains rejected statements on several
-    conversations, because the event names only one of these. ``overruled`` contains the statements
-    among these that a dialog shows as applied.
+    conversations, because the event names only one of these. ``overruled`` contains the rejected
+    statements that were applied according to the state of a dialog.
     """
 
     sites: Sites

@@ -197,7 +197,7 @@ class System:
             instance.command(command)
 
     def _target_of(self, handle: _Handle) -> tuple[str, str] | None:
-        """Return the place of a dialog's target endpoint: the locked target, or else the first."""
+        """Return the place of a dialog's target endpoint: the locked one, or the first found."""
         home = self.instances[handle.instance].store(handle.database).state
         mine = (handle.database, handle.conversation, True)
         initiator = home.dialog(mine) if mine in home.dialogs else None

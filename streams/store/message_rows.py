@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MissingMessage:
-    """A message that had not arrived within a horizon after it was transmitted.
+    """A message that did not arrive within the horizon after its transmission.
 
     ``sender`` is the owner of the topic into which it was transmitted: an instance, or a mirrored
     pair. ``error`` is the error with which a copy was dropped or rejected, according to the last

@@ -47,7 +47,7 @@ class MirroredPair:
         return {(d.name, q.name): q.partitions for d in here for q in queues_of(d)}
 
     def databases_of(self, instance: Instance) -> tuple[Database, ...]:
-        """Return the databases of the pair that a partner has."""
+        """Return the partner's databases that belong to this pair."""
         every = instance.databases.values()
         return tuple(d for d in every if d.mirror is not None and d.mirror.pair == self.name)
 

@@ -1,7 +1,7 @@
 """Decide when a worker is active: always for an instance; for a pair, only as the principal.
 
-The catalog contains the principal of a pair (as a role with an epoch). A worker for a pair waits
-until its instance is the principal, and stops when the instance loses the role.
+The catalog records which partner is the principal of a pair: a role with an epoch. A worker for a
+pair waits until its instance is the principal, and stops when the instance loses the role.
 """
 
 from __future__ import annotations

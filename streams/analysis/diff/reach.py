@@ -50,7 +50,7 @@ class Target:
 class Arrival:
     """The reach of a target: broker id as written, share of messages, paths in both directions.
 
-    ``dialogs``: the choices that lead to this target, by the hash of the dialog's id.
+    ``dialogs``: the choices, made by the hash of the dialog's id, that lead to this target.
     """
 
     broker: str

@@ -80,7 +80,7 @@ def _is_alive(beat: LastHeartbeat, slot: str | None) -> bool:
 
 
 def _current(workers: list[RemoteWorker]) -> Iterator[RemoteWorker]:
-    """Yield a row for each live process, or else for the process with the last heartbeat."""
+    """Yield a row for each live process; if none is alive, for the one with the last heartbeat."""
     by_replica: dict[str, RemoteWorker] = {}
     for worker in workers:
         before = by_replica.get(worker.replica)

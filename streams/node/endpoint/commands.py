@@ -65,7 +65,7 @@ def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
 
 
 def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | None:
-    """Return the group that a dialog joins: that of the related dialog, ``group``, or ``None``."""
+    """Return the group that a dialog joins: the related dialog's, or else ``group`` or ``None``."""
     group = command.group
     if command.related is not None:
         sides = [tx.machine((command.database, command.related, side)) for side in (True, False)]

@@ -34,7 +34,7 @@ from streams.protocol import (
 )
 
 _MOST_COPIED = 32 << 20
-"""Maximum total size in bytes of additional copies of reread bodies in a transaction."""
+"""Maximum total bytes of additional copies that a transaction makes of bodies it has reread."""
 
 
 class Transaction(Overlay):

@@ -1,4 +1,4 @@
-"""A forwarder without Kafka: ``decide`` takes a record and returns its outcome.
+"""Forwarder logic without Kafka I/O: ``decide`` takes a record and returns its outcome.
 
 ``decide`` finds the record's route in ``plan_cache``; if the route has several addresses, ``turn``
 chooses one of them. ``report_drop`` reports a copy that is not forwarded. ``lane`` is a decision

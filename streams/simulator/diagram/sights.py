@@ -16,7 +16,7 @@ from streams.simulator.storage import read_command
 
 
 def sights_of(run: Simulation) -> list[Sight]:
-    """Return all sights that a diagram may show, in time order."""
+    """Return all items that a diagram can show, in time order."""
     events = [event_sight(emitted) for emitted in run.facts.events]
     seen = [
         *(sight for step in run.scenario.steps for sight in fault_sights(step)),

@@ -67,7 +67,7 @@ class DrawnEstate:
 
     @property
     def homes(self) -> tuple[Home, ...]:
-        """Return every database at an end of a dialog, once for each service."""
+        """Return every database with an endpoint of a dialog, with one entry per service."""
         return _homes(self.flows)
 
 

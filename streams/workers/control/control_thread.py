@@ -24,8 +24,8 @@ END_WITHIN = 5.0
 class ControlThread(threading.Thread):
     """Run ``work`` once, then close the clients that it has registered on the stack.
 
-    ``error`` is the first error of these two steps; ``failed`` is called as soon as it is known,
-    because no worker may continue without heartbeats and the catalog.
+    ``error`` is the first error of these two steps. ``failed`` is called as soon as an error
+    occurs, because workers must not continue without heartbeats and the catalog.
     """
 
     def __init__(

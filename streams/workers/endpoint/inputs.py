@@ -126,7 +126,7 @@ class Intake:
         return read_ack(message.key(), message.value(), headers)
 
     def _demand_partition(self, message: Message) -> None:
-        """Reject a record whose key belongs to another partition, which has its dialog."""
+        """Reject a record whose key maps to another partition, where the state of its dialog is."""
         right = partition_of(conversation_of(message.key()), self.partitions)
         if right != message.partition():
             raise MalformedError(f"the key belongs to partition {right}")

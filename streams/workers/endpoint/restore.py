@@ -153,7 +153,7 @@ class Replay:
         self._completeness.reaches(self._position, self._now())
 
     def finish(self, end: int) -> None:
-        """Apply all records before ``end``, after open transactions there have ended."""
+        """Apply all records before ``end``; wait for transactions that are still open there."""
         while self._read < end:
             beat()
             self._gather(next_of(self._consumer, self.topic, self._where.partition))

@@ -130,7 +130,7 @@ class Transactions:
                 raise
             self._suffix.renew()
             log.warning(
-                "%s: Kafka does not end the last transaction of %s; continuing as %s%s",
+                "%s: Kafka has not ended the last transaction of %s; continuing as %s%s",
                 self._instance, self._name, self._name, self._suffix.text,
             )  # fmt: skip
             self._begin_anew()

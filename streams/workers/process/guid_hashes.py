@@ -1,4 +1,4 @@
-"""Hashes of GUIDs that no client can compute.
+"""Keyed hashes of GUIDs, so that clients cannot predict hash values.
 
 Python hashes text and bytes with a random key. Otherwise a client could choose dictionary keys with
 equal hashes, and each lookup would have to compare all of them. But a UUID is hashed like an
