@@ -119,7 +119,7 @@ def _container(path: Path, file: IO[bytes]) -> Any:
             f"The file has records of {name!r}, not of a capture.",
             file=str(path), remedy=NO_CAPTURE,
         )  # fmt: skip
-    if not is_bounded(container.writer_schema):
+    if not is_bounded(container.writer_schema, skips=True):
         raise InputError(
             "The file's schema allows a few bytes to decode to billions of values, or to endless "
             "nesting.",

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-_DEEPEST = 100
-"""Maximum levels of nested types; Hopline's schemas have four."""
-_MOST_EMPTY = 100
-"""Maximum number of adjacent values without bytes, such as nulls; Hopline's schemas have none."""
+_DEEPEST, _DEEPEST_LEARNED = 100, 20
+"""Maximum levels of nested types, and of those of a learned schema; Hopline's schemas have four."""
+_MOST_EMPTY, _MOST_EMPTY_LEARNED = 100, 10
+"""Maximum number of adjacent values without bytes, such as nulls, and of those in the item of an
+array or map of a learned schema. Hopline's schemas have no such values; up to 22 optional values
+count, because an optional value may be null."""
 
 
 class _Cost(NamedTuple):
@@ -31,8 +33,11 @@ class _Cost(NamedTuple):
     ends: bool
 
 
-class _UnboundedError(Exception):
+class _UnboundedError(ValueError):
     """The cost of a value is not bounded by its bytes, or the schema is invalid."""
+
+    def __init__(self) -> None:
+        super().__init__("not a schema, or not a bounded one")
 
 
 def is_bounded(schema: Any, *, skips: bool = False) -> bool:
@@ -42,7 +47,8 @@ def is_bounded(schema: Any, *, skips: bool = False) -> bool:
     namespaces, are rejected, because references would be ambiguous.
 
     ``skips``: the reader may lack fields, and skips their values. The decoder then ignores the end
-    of the bytes in an array of values of a fixed size, so 14 bytes can be an endless array.
+    of the bytes in an array of values of a fixed size, so 14 bytes can be an endless array. The
+    other limits are stricter, too: each byte of an array may stand for an item of many types.
     """
     named: dict[str, Any] = {}
     try:
@@ -60,19 +66,13 @@ def is_bounded(schema: Any, *, skips: bool = False) -> bool:
 def longest_name(schema: Any) -> int:
     """Return the number of characters of the longest full name of a type.
 
-    The canonical form repeats this name for each use of the type. Returns 0 if the schema is
-    invalid; no schema with such names is bounded.
+    The canonical form repeats this name for each use of the type. Raises ValueError for an invalid
+    schema.
     """
-    try:
-        return max(
-            (
-                len(str(o.get("name", ""))) + len(str(o.get("namespace", "")))
-                for o in _within(schema)
-            ),
-            default=0,
-        )
-    except _UnboundedError:
-        return 0
+    return max(
+        (len(str(o.get("name", ""))) + len(str(o.get("namespace", ""))) for o in _within(schema)),
+        default=0,
+    )
 
 
 def _within(schema: Any) -> Iterator[dict[str, Any]]:
@@ -93,16 +93,19 @@ class _Costs:
 
     def __init__(self, named: Mapping[str, Any], skips: bool) -> None:
         self._named, self._skips = named, skips
+        self._deepest = _DEEPEST_LEARNED if skips else _DEEPEST
         self._known: dict[str, _Cost] = {}
 
     def of(self, schema: Any, depth: int) -> _Cost:
         """Return the cost of a type; raise an error if it is not bounded."""
-        if depth > _DEEPEST:
+        if depth > self._deepest:
             raise _UnboundedError
         if isinstance(schema, str):
             name = _short(schema)
             if name not in self._named:
-                return _PRIMITIVES.get(name, _PLAIN)
+                if name not in _PRIMITIVES:
+                    raise _UnboundedError
+                return _PRIMITIVES[name]
             if name not in self._known:
                 self._known[name] = self.of(self._named[name], depth + 1)
             found = self._known[name]
@@ -118,12 +121,14 @@ class _Costs:
             found = self._of_object(schema, depth)
         else:
             return _PLAIN
-        if depth + found.levels > _DEEPEST or found.empty > _MOST_EMPTY:
+        if depth + found.levels > self._deepest or found.empty > _MOST_EMPTY:
             raise _UnboundedError
         return found
 
     def _of_object(self, schema: dict[str, Any], depth: int) -> _Cost:
         kind = schema.get("type")
+        if kind == "enum":
+            return _PLAIN
         if kind == "fixed":
             size = schema.get("size")
             if type(size) is not int or size < 0:
@@ -132,6 +137,8 @@ class _Costs:
         if kind in ("array", "map"):
             item = self.of(schema.get("items" if kind == "array" else "values"), depth + 1)
             if kind == "array" and not (item.takes_bytes and (item.ends or not self._skips)):
+                raise _UnboundedError
+            if self._skips and item.empty > _MOST_EMPTY_LEARNED:
                 raise _UnboundedError
             return _Cost(item.empty, True, item.levels + 1, True)
         if kind not in ("record", "error"):
@@ -163,7 +170,10 @@ _PRIMITIVES: Mapping[str, _Cost] = {
     "null": _NULL, "boolean": _FIXED, "float": _FIXED, "double": _FIXED,
     "int": _PLAIN, "long": _PLAIN, "bytes": _PLAIN, "string": _PLAIN,
 }  # fmt: skip
-_NO_NAMES = frozenset(_PRIMITIVES) | {"array", "map", "fixed", "enum", "record", "error", "union"}
+_NO_NAMES = frozenset(_PRIMITIVES) | {
+    "array", "map", "fixed", "enum", "record", "error", "union", "error_union", "request",
+}  # fmt: skip
+"""Names with a meaning of their own for the decoder, which would not look up such a type."""
 
 
 def _short(name: Any) -> str:

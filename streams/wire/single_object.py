@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import fastavro
-from fastavro.schema import SchemaParseException
 
 from streams.errors import Number
 from streams.schema import load
@@ -25,6 +24,7 @@ from streams.wire.packing import packer
 Record = dict[str, Any]
 MARKER = b"\xc3\x01"
 PREFIX_LENGTH = 10
+_KEYS = frozenset({"name", "type", "fields", "items", "values", "symbols", "size"})
 LARGEST_SCHEMA = 16_384
 """Maximum characters of a schema that is learned; Hopline's largest schema has 4,000."""
 MOST_SCHEMAS = 100
@@ -84,6 +84,23 @@ def demand_small(schema: Any) -> None:
         raise ValueError(f"more than {LARGEST_SCHEMA:,} characters")
 
 
+def _demand_known_keys(plain: Any) -> None:
+    """Raise ValueError for keys that a canonical form does not have.
+
+    The library does not escape names in it, so a name can contain such keys. It trusts some keys,
+    such as ``__named_schemas``, and follows them.
+    """
+    waiting = [plain]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            if unknown := one.keys() - _KEYS:
+                raise ValueError(f"unknown key {min(unknown)!r}")
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
 class Codec:
     """Encode records in one schema, and decode records in all its announced versions.
 
@@ -114,13 +131,14 @@ class Codec:
             prefix, plain = prefix_of(schema), json.loads(canonical_form(schema))
             if not isinstance(plain, dict) or plain.get("type") != "record":
                 raise ValueError("not a record schema")
+            _demand_known_keys(plain)
             if not is_bounded(plain, skips=True):
                 raise ValueError("values take no bytes, or types nest endlessly")
             if prefix not in self._writers:
                 if len(self._writers) >= MOST_SCHEMAS:
                     raise ValueError(f"{MOST_SCHEMAS} schemas of this record are already known")
                 self._writers[prefix] = fastavro.parse_schema(plain)
-        except (SchemaParseException, ValueError, LookupError, TypeError, RecursionError) as error:
+        except Exception as error:  # the library may raise any exception for a hostile schema
             raise MalformedError(f"{self.name}: invalid schema: {error}") from error
         return prefix
 

@@ -3050,6 +3050,28 @@ MUTANTS = (
         "test_bombs.py::test_an_array_that_the_reader_skips_has_an_end",
     ),
     KafkaMutant(
+        "trust keys that names add to the canonical form",
+        "wire/single_object.py",
+        "            _demand_known_keys(plain)\n",
+        "",
+        "test_bombs.py::test_what_only_the_library_understands_is_not_learned",
+    ),
+    KafkaMutant(
+        "let a type have a name that the decoder does not look up",
+        "schema/bounded.py",
+        ', "error_union", "request",\n',
+        ",\n",
+        "test_bombs.py::test_what_only_the_library_understands_is_not_learned",
+    ),
+    KafkaMutant(
+        "count a type that is not defined as a value",
+        "schema/bounded.py",
+        "                if name not in _PRIMITIVES:\n                    raise _UnboundedError\n"
+        "                return _PRIMITIVES[name]\n",
+        "                return _PRIMITIVES.get(name, _PLAIN)\n",
+        "test_bombs.py::test_an_undefined_type_is_not_bounded",
+    ),
+    KafkaMutant(
         "learn any number of schemas",
         "wire/single_object.py",
         "                if len(self._writers) >= MOST_SCHEMAS:\n",

@@ -67,7 +67,10 @@ class RemoteClusters:
     def _wanted(self, catalog: CatalogView) -> tuple[dict[str, Cluster], dict[str, str]]:
         wanted: dict[str, Cluster] = {}
         errors: dict[str, str] = {}
-        names = sorted({n.cluster for n in catalog.neighbours.values()})
+        names = sorted(
+            {n.cluster for n in catalog.neighbours.values()},
+            key=lambda name: (name not in self._watches, name),
+        )
         if len(names) > MOST_CLUSTERS:
             errors[""] = f"{len(names)} other clusters, but only {MOST_CLUSTERS} are watched."
             log.error("%s Messages for all others wait.", errors[""])
