@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from streams.errors import SurroundingsError
+from streams.errors import SurroundingsError, UsageError
 from streams.kafka.cluster import UNCOMPRESSED, Cluster, Message, TopicPartition
 from streams.kafka.reader import read_all, read_from
 from streams.topology import Topology, catalog_key, flatten, pairs_of, unflatten
@@ -227,6 +227,11 @@ def _await_readable(cluster: Cluster, offset: int) -> None:
 def _demand_usable(objects: Mapping[str, str]) -> None:
     try:
         _topology_of(objects)
+    except UsageError as error:  # for example, a pair whose partners differ
+        raise UnusableCatalogError(
+            f"{error.message} Workers would not accept such a catalog, so none was published.",
+            error.remedy,
+        ) from error
     except Exception as error:  # any client with write access can write any record there
         raise UnusableCatalogError(
             f"The catalog has an invalid object: {error}. Workers would not accept a new version "

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.kafka import CatalogState
+from streams.kafka import CatalogState, UnusableCatalogError, catalog
 from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.wire import encode_catalog_object
 
@@ -61,3 +61,12 @@ def test_a_version_that_would_end_some_of_its_readers_is_refused(
     state = read(objects)
     assert state.version == 0
     assert why in state.error
+
+
+def test_the_remedy_for_an_invalid_pair_removes_no_partner() -> None:
+    """`apply --prune` with a topology of one partner would remove the other one."""
+    objects = A | database({"pair": "A", "role": "principal"})
+    texts = {key: json.dumps(body) for key, body in objects.items()}
+    with pytest.raises(UnusableCatalogError, match="has the name of an instance") as refused:
+        catalog._demand_usable(texts)
+    assert refused.value.remedy == "Give the pair another name."
