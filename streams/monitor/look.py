@@ -78,7 +78,7 @@ class Eye:
         self._liveness, self._heartbeats = Liveness(self._has), HeartbeatReader()
         self._hung = HungTransactions(cluster, hung_after)
         self._consumer: CheckedConsumer | None = None
-        self._health = ConsumerHealth(cluster)
+        self._health: ConsumerHealth  # of the consumer
         self._sizes: dict[Place, dict[int, int]] = {}
         self._at: dict[str, int] = {}
 
@@ -159,6 +159,7 @@ class Eye:
         self._at[topic] = offset if error is not None else offset + 1
 
     def _follow(self, topics: tuple[str, ...]) -> CheckedConsumer:
+        self._health = ConsumerHealth(self._cluster)
         consumer = self._cluster.consumer(
             f"{self._cluster.topics.prefix}monitor",
             auto_offset_reset="earliest",
