@@ -66,7 +66,11 @@ them."""
 
 def schema_key(schema: Any) -> str:
     """Return the key of a schema's object in the catalog."""
-    return catalog_key("", "", KIND, f"{schema['name']}.{prefix_of(schema)[2:].hex()}")
+    return _key(schema, prefix_of(schema))
+
+
+def _key(schema: Any, prefix: bytes) -> str:
+    return catalog_key("", "", KIND, f"{schema['name']}.{prefix[len(MARKER) :].hex()}")
 
 
 def written_schemas() -> dict[str, Any]:
@@ -169,11 +173,12 @@ def _envelope_of(key: str, body: str) -> bytes | None:
     """Return the fingerprint of an envelope schema; ``None`` for other or invalid schemas."""
     try:
         schema = json.loads(body)
-        # this order matters: the cost of schema_key is limited only for a bounded schema
+        # this order matters: the cost of prefix_of is limited only for a bounded schema
         demand_small(schema)
-        if schema["namespace"] != _ENVELOPE or not is_bounded(schema) or schema_key(schema) != key:
+        if schema["namespace"] != _ENVELOPE or not is_bounded(schema):
             return None
-        return prefix_of(schema)[len(MARKER) :]
+        prefix = prefix_of(schema)
+        return prefix[len(MARKER) :] if _key(schema, prefix) == key else None
     except Exception:  # any client with write access may write any object
         return None
 

@@ -67,7 +67,11 @@ def canonical_form(schema: Any) -> str:
 
 def prefix_of(schema: Any) -> bytes:
     """Return the ten bytes that begin every record of a schema."""
-    digest = fastavro.schema.fingerprint(canonical_form(schema), "CRC-64-AVRO")
+    return _prefix_of_form(canonical_form(schema))
+
+
+def _prefix_of_form(form: str) -> bytes:
+    digest = fastavro.schema.fingerprint(form, "CRC-64-AVRO")
     return MARKER + bytes.fromhex(digest)
 
 
@@ -128,7 +132,8 @@ class Codec:
         """
         try:
             demand_small(schema)
-            prefix, plain = prefix_of(schema), json.loads(canonical_form(schema))
+            form = canonical_form(schema)  # takes most of the time
+            prefix, plain = _prefix_of_form(form), json.loads(form)
             if not isinstance(plain, dict) or plain.get("type") != "record":
                 raise ValueError("not a record schema")
             _demand_known_keys(plain)
