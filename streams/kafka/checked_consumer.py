@@ -232,6 +232,10 @@ class CheckedConsumer(Consumer):
         """Return the offset after the last returned record, or the start offset."""
         return self._nexts.get(place)
 
+    def is_exact(self, topic: str) -> bool:
+        """Return whether offsets in a topic must increase, and nothing readable may be skipped."""
+        return topic in self._exact
+
     def _go_on(self, offsets: Mapping[Place, int]) -> None:
         """Continue at these offsets, even if the client has given up the partitions."""
         gave_up = False

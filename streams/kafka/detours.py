@@ -53,7 +53,7 @@ class Detours:
         Only the writer of the batch is affected, because other batches can be read from their own
         offsets.
         """
-        search = SilentSearch(self._cluster, self._place, position, 1)
+        search = SilentSearch(self._cluster, self._place, position, exact=True, most=1)
         search.wait()
         if search.found > position:
             _remember(self._unreadable, position, None)

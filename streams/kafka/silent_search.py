@@ -11,13 +11,14 @@ import logging
 import sys
 import threading
 import time
+from functools import partial
 
 from confluent_kafka import Consumer, TopicPartition
 
 from streams.kafka.cluster import Cluster
 from streams.kafka.stalled_fetch import Place
 from streams.kafka.statistics import Statistics
-from streams.kafka.unreadable import PROBE, is_response
+from streams.kafka.unreadable import PROBE, UnknownError, end_of_run, is_response
 
 log = logging.getLogger("hopline.kafka")
 
@@ -31,16 +32,27 @@ _SEARCH, _SILENT = 60.0, 10.0
 class SilentSearch:
     """Search in a thread, for at most a minute, for an offset that a new client can read.
 
-    At most ``most`` offsets are tried. An offset counts as unreadable if the client's statistics
-    show at least two responses for it that the client could not parse. After the search has
-    ``ended``, ``found`` is the first offset that does not count as unreadable. If ``found`` is
-    ``start``, the log is readable there.
+    An offset counts as unreadable if the client's statistics show at least two responses for it
+    that the client could not parse. After the search has ``ended``, ``found`` is the offset after
+    an unreadable one. If ``found`` is ``start``, the log is readable there.
+
+    A fetch in a gap returns the batch after the gap, and compaction leaves gaps of millions of
+    offsets. So the search takes larger and larger steps, and may pass readable records between
+    unreadable ones. With ``exact``, it tries each offset, but at most ``most``.
     """
 
-    def __init__(self, cluster: Cluster, place: Place, start: int, most: int = sys.maxsize) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        place: Place,
+        start: int,
+        *,
+        exact: bool = False,
+        most: int = sys.maxsize,
+    ) -> None:
         self.place, self.start, self.found = place, start, start
         self.ended = False
-        self._cluster, self._end = cluster, start + most
+        self._cluster, self._exact, self._end = cluster, exact, start + most
         self._reported: tuple[int, int] | None = None
         self._thread = threading.Thread(target=self._run, name="unreadable", daemon=True)
         self._thread.start()
@@ -58,13 +70,15 @@ class SilentSearch:
                 **PROBE,
             )
             until = time.monotonic() + _SEARCH
-            while self.found < self._end and time.monotonic() < until:
-                if not self._is_unreadable(probe, self.found):
-                    break
-                self.found += 1
+            if self._is_unreadable(probe, self.start):
+                self.found = end_of_run(
+                    self.start,
+                    partial(self._is_unreadable, probe),
+                    until=until, end=self._end, exact=self._exact,
+                )  # fmt: skip
             probe.close()
         except Exception as error:
-            log.warning("%s/%d@%d: %s", *self.place, self.found, error)
+            log.warning("%s/%d@%d: %s", *self.place, self.start, error)
         finally:
             self.ended = True
 
@@ -83,7 +97,7 @@ class SilentSearch:
             before = reported[1] if before is None else before
             if reported[1] - before >= _TRIES:
                 return True
-        return False
+        raise UnknownError(offset)
 
     def _report(self, report: Statistics) -> None:
         """Note the offset that the client fetches, and the number of its incomplete responses."""

@@ -13,6 +13,7 @@ progress because Kafka does not respond: then nothing may be skipped.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -119,14 +120,32 @@ def end_of_batch(probe: Probe, place: Place, start: int, message: Message, budge
     until = time.monotonic() + budget
     if not _same(probe.first_at(place, start, _PATIENCE), message):
         return start
-    bad, good, step = start, start, 1
+    return end_of_run(
+        start, lambda at: _same(probe.first_at(place, at, _ANSWER), message), until=until
+    )
+
+
+def end_of_run(
+    start: int,
+    is_bad: Callable[[int], bool],
+    *,
+    until: float,
+    end: int = sys.maxsize,
+    exact: bool = False,
+) -> int:
+    """Return the end of the run of bad offsets that begins at ``start``, or one not after it.
+
+    ``end`` is not in the run. The search takes larger and larger steps, or, if ``exact``, tries
+    each offset. It ends at ``until`` (monotonic seconds), and when ``is_bad`` raises UnknownError.
+    """
+    bad, step = start, 1
     with suppress(UnknownError):
-        while good != bad + 1 and time.monotonic() < until:
-            middle = bad + step if good == start else (bad + good) // 2
-            if _same(probe.first_at(place, middle, _ANSWER), message):
-                bad, step = middle, 2 * step
+        while bad + 1 < end and time.monotonic() < until:
+            middle = min(bad + step, (bad + end) // 2)
+            if is_bad(middle):
+                bad, step = middle, step if exact else 2 * step
             else:
-                good = middle
+                end = middle
     return bad + 1
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from confluent_kafka import TopicPartition
 
@@ -249,6 +251,71 @@ def test_reading_continues_behind_records_with_a_wrong_length(
     consumer.assign([TopicPartition(topic, 0, 0)])
     assert looked_after(consumer, health) == [GOOD, BEHIND]
     consumer.close()
+
+
+def silent_batch(count: int) -> bytes:
+    return batch(*(record(n, length=90_000) for n in range(count)))
+
+
+def test_many_unreadable_offsets_take_few_fetches(kafka: str, unique: str) -> None:
+    """A fetch in a gap of a compacted topic returns what follows the gap: here, one large batch."""
+    cluster, topic = topic_of(kafka, unique)
+    for one in (good(GOOD), silent_batch(3_000), good(BEHIND)):
+        append(kafka, topic, one)
+    search = silent.SilentSearch(cluster, (topic, 0), 1)
+    search.wait()
+    assert search.ended and search.found == 3_001
+
+
+def test_an_exact_search_passes_no_readable_record(kafka: str, unique: str) -> None:
+    cluster, topic = topic_of(kafka, unique)
+    for count in (2, 9):
+        append(kafka, topic, silent_batch(count))
+        append(kafka, topic, good(GOOD))
+    search = silent.SilentSearch(cluster, (topic, 0), 0, exact=True)
+    search.wait()
+    assert search.found == 2, "without exact, the third fetch is at 3, in the other batch"
+
+
+def test_an_exact_topic_is_searched_offset_by_offset(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stalled_fetch, "_QUIET", 0.2)
+    monkeypatch.setattr(stalled_fetch, "_EVERY", 0.1)
+    cluster, topic = topic_of(kafka, unique)
+    for one in (silent_batch(2), good(GOOD), silent_batch(9), good(BEHIND)):
+        append(kafka, topic, one)
+    health = ConsumerHealth(cluster)
+    consumer = cluster.consumer(
+        unique, stats=health.report, statistics_interval_ms=100, exact={topic}
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    assert looked_after(consumer, health) == [GOOD, BEHIND]
+    consumer.close()
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("end", [1, 2, 3, 7, 8, 100, 1_000])
+def test_the_end_of_a_run_is_found(end: int, exact: bool) -> None:
+    tried: list[int] = []
+
+    def is_bad(offset: int) -> bool:
+        tried.append(offset)
+        return offset < end
+
+    assert unreadable.end_of_run(0, is_bad, until=math.inf, exact=exact) == end
+    assert len(tried) <= (end if exact else 2 * end.bit_length())
+    assert unreadable.end_of_run(0, lambda _: True, until=math.inf, end=end, exact=exact) == end
+    assert unreadable.end_of_run(0, lambda _: True, until=-math.inf, exact=exact) == 1
+
+
+def test_the_end_of_a_run_is_where_kafka_no_longer_responds() -> None:
+    def is_bad(offset: int) -> bool:
+        if offset > 5:
+            raise unreadable.UnknownError(offset)
+        return True
+
+    assert unreadable.end_of_run(0, is_bad, until=math.inf) == 4, "1, 3, and no response at 7"
 
 
 def test_a_stalled_partition_that_a_new_client_reads_needs_a_new_client(

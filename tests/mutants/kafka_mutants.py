@@ -156,7 +156,7 @@ MUTANTS = (
     KafkaMutant(
         "pass over the first record of a batch only",
         _UNREADABLE,
-        "        while good != bad + 1 and",
+        "        while bad + 1 < end and",
         "        while False and",
         _CHECKED_TESTS,
     ),
@@ -168,6 +168,20 @@ MUTANTS = (
         _GAP_TESTS,
     ),
     KafkaMutant(
+        "try each offset of a gap that compaction left before an unreadable record",
+        _UNREADABLE,
+        "step if exact else 2 * step",
+        "step",
+        f"{_CHECKED_TESTS}::test_many_unreadable_offsets_take_few_fetches",
+    ),
+    KafkaMutant(
+        "pass statements between unreadable batches",
+        "kafka/consumer_health.py",
+        "exact=consumer.is_exact(stalled[0])",
+        "exact=False",
+        f"{_CHECKED_TESTS}::test_an_exact_topic_is_searched_offset_by_offset",
+    ),
+    KafkaMutant(
         "check a gap without a limit",
         _UNREADABLE,
         "            break\n    return at, at > last\n",
@@ -177,7 +191,7 @@ MUTANTS = (
     KafkaMutant(
         "search for the end of a batch without a limit",
         _UNREADABLE,
-        "        while good != bad + 1 and time.monotonic() < until:\n",
+        "        while bad + 1 < end and time.monotonic() < until:\n",
         "        while good != bad + 1:\n",
         _GAP_TESTS,
     ),
