@@ -24,7 +24,7 @@ log = logging.getLogger("hopline.kafka")
 
 _TRIES = 2
 """Number of responses without a record after which an offset counts as unreadable."""
-_REPORT_EVERY_MS = 100
+_REPORT_EVERY_MS = 10
 _SEARCH, _SILENT = 60.0, 10.0
 """Maximum duration in seconds of a search, and of the check whether one offset is unreadable."""
 
