@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
+from streams.cpu_limit import TooExpensiveError, limited
 from streams.errors import Number
 from streams.node.endpoint.patterns import run_linearly
 from streams.protocol import Dialog, Flag, Header, RefusalNumbers
@@ -33,7 +36,12 @@ _verdicts: dict[tuple[str, bytes], bool] = {}
 """Results by the schema's text and the body's hash; each takes 200 bytes without the text."""
 _MOST_TEXT = 2 << 20
 """Maximum number of characters of compiled schemas; each takes up to 70 bytes when compiled."""
+_SHOWN = 200
+"""Number of characters of a schema in a log line; they usually contain its namespace."""
 _schemas: dict[str, _Compiled | None] = {}
+_MOST_CPU = 10.0
+"""Seconds of CPU time to compile a schema collection, or to validate a body. Other limits of bodies
+keep a check below about one second, except with a schema that multiplies its cost."""
 _CHECKED_BYTES = 65_536
 """Number of validated bytes after which a transaction leaves buffered bodies to the next one.
 
@@ -43,11 +51,15 @@ _PROLOG = re.compile(r"<\?xml[^<>]*\?>")  # [^>] is quadratic in repeated "<?xml
 
 
 class _Compiled(NamedTuple):
-    """A schema collection. ``lists``: it has list types; ``steps``: steps per character."""
+    """A schema collection. ``lists``: it has list types; ``steps``: steps per character.
+
+    ``most``: larger bodies are not validated, because one of twice this size took too long.
+    """
 
     validator: XMLSchema
     lists: bool
     steps: float
+    most: int = sys.maxsize
 
 
 def judge(
@@ -129,19 +141,46 @@ def _verdict(schema: str, body: bytes) -> bool:
 def _fits(schema: str, body: bytes) -> bool:
     """Return whether a body is valid for a schema collection and cheap enough to validate."""
     compiled = _compiled(schema)
-    if compiled is None or not is_checkable(body, lists=compiled.lists, steps=compiled.steps):
+    if compiled is None or len(body) > compiled.most:
         return False
+    if not is_checkable(body, lists=compiled.lists, steps=compiled.steps):
+        return False
+    check, most = partial(compiled.validator.is_valid, body), len(body) // 2
     try:
-        return bool(compiled.validator.is_valid(body))
+        return limited(_MOST_CPU, check, partial(_unchecked, schema, len(body), most))
+    except TooExpensiveError:
+        _schemas[schema] = compiled._replace(most=most)
+        return False
     except Exception:  # the validator itself may fail, with OverflowError for the year 10**30
         return False
+
+
+def _unchecked(schema: str, size: int, most: int) -> str:
+    return (
+        f"Checking a body of {size} bytes takes more than {_MOST_CPU:g} s of CPU time. Until this "
+        f"process restarts, bodies of more than {most} bytes are refused. {_remedy(schema)}"
+    )
+
+
+def _uncompiled(schema: str) -> str:
+    return (
+        f"Compiling a schema collection takes more than {_MOST_CPU:g} s of CPU time. Until this "
+        f"process restarts, all bodies of its message types are refused. {_remedy(schema)}"
+    )
+
+
+def _remedy(schema: str) -> str:
+    return f"Simplify the types of the schema collection that begins with {schema[:_SHOWN]!r}."
 
 
 def _compiled(schema: str) -> _Compiled | None:
     """Return the result of :func:`_compile`, from the cache if possible."""
     with suppress(KeyError):  # other threads may clear the cache
         return _schemas[schema]
-    compiled = _compile(schema)
+    try:
+        compiled = limited(_MOST_CPU, partial(_compile, schema), partial(_uncompiled, schema))
+    except TooExpensiveError:
+        compiled = None
     if sum(map(len, _schemas)) + len(schema) > _MOST_TEXT:
         _schemas.clear()
         _verdicts.clear()  # the keys of the results contain the schemas

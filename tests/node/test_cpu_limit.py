@@ -1,0 +1,177 @@
+"""A computation that takes too much CPU time is interrupted, and nothing else is."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from streams import cpu_limit
+from streams.cpu_limit import TooExpensiveError, limited
+from streams.node.catalog_view import MessageType
+from streams.node.endpoint import validation
+from streams.node.endpoint.validation import is_valid
+from streams.topology import Validation
+
+_HEAD = '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">'
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the watching thread look often."""
+    monkeypatch.setattr(cpu_limit, "_EVERY", 0.001)
+    limited(1, lambda: None, str)  # the watching thread now uses the new value
+    yield
+    assert not cpu_limit._runs
+
+
+def endless() -> None:
+    while True:
+        pass
+
+
+def test_the_result_of_a_computation_is_returned() -> None:
+    assert limited(1, lambda: 5, str) == 5
+
+
+def test_errors_of_a_computation_are_its_own() -> None:
+    with pytest.raises(ZeroDivisionError):
+        limited(1, lambda: 1 / 0, str)
+
+
+def test_a_computation_that_takes_too_much_time_is_interrupted() -> None:
+    with pytest.raises(TooExpensiveError):
+        limited(0.05, endless, str)
+
+
+def test_a_library_that_catches_all_exceptions_is_interrupted() -> None:
+    def stubborn() -> str:
+        try:
+            endless()
+        except BaseException:
+            return "caught"
+        return ""
+
+    with pytest.raises(TooExpensiveError):
+        limited(0.05, stubborn, str)
+
+
+def test_no_interruption_comes_after_the_end_of_its_computation() -> None:
+    """Each computation takes about as long as it may."""
+
+    def count_to(number: int) -> None:
+        for _ in range(number):
+            pass
+
+    outcomes = set()
+    for number in range(0, 400_000, 1_000):
+        try:
+            limited(0.002, partial(count_to, number), str)
+        except TooExpensiveError:
+            outcomes.add("interrupted")
+        else:
+            outcomes.add("ended")
+        for _ in range(1_000):  # an exception that came late would be raised here
+            pass
+    assert outcomes == {"ended", "interrupted"}
+
+
+def test_an_interruption_that_has_begun_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, it would be raised in the code after the computation."""
+    claimed, ended, interrupt = threading.Event(), threading.Event(), cpu_limit._Run.interrupt
+
+    def late(run: cpu_limit._Run) -> None:
+        claimed.set()
+        ended.wait()
+        interrupt(run)
+
+    class Runs(dict[cpu_limit._Run, None]):
+        def pop(self, run: cpu_limit._Run, default: Any = None) -> Any:
+            found = super().pop(run, default)
+            if threading.current_thread() is threading.main_thread():
+                ended.set()
+            return found
+
+    def compute() -> None:
+        while not claimed.is_set():
+            pass
+
+    monkeypatch.setattr(cpu_limit._Run, "interrupt", late)
+    monkeypatch.setattr(cpu_limit, "_runs", Runs())
+    with pytest.raises(TooExpensiveError):
+        limited(0.01, compute, str)
+    for _ in range(1_000_000):
+        pass
+
+
+def groups(levels: int) -> str:
+    """Return a schema whose groups each refer twice to the next one."""
+    inner = "".join(
+        f'<xs:group name="g{n}"><xs:sequence>'
+        + f'<xs:group ref="g{n + 1}"/>' * 2
+        + "</xs:sequence></xs:group>"
+        for n in range(levels)
+    )
+    last = '<xs:element name="x" type="xs:string" minOccurs="0"/>'
+    return (
+        f'{_HEAD}{inner}<xs:group name="g{levels}"><xs:sequence>{last}</xs:sequence></xs:group>'
+        '<xs:element name="a"><xs:complexType><xs:group ref="g0"/></xs:complexType></xs:element>'
+        "</xs:schema>"
+    )
+
+
+def choice(count: int) -> str:
+    """Return a schema with a choice of so many elements."""
+    inner = "".join(f'<xs:element name="e{n}" type="xs:string"/>' for n in range(count))
+    return (
+        f'{_HEAD}<xs:element name="a"><xs:complexType><xs:choice>{inner}</xs:choice>'
+        "</xs:complexType></xs:element></xs:schema>"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:can't verify the content model")
+@pytest.mark.parametrize(
+    ("schema", "what"), [(groups(18), "Checking a body"), (choice(1_000), "Compiling a schema")]
+)
+def test_a_schema_that_takes_too_much_time_is_given_up(
+    schema: str, what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """18 groups take seconds for each body, and twice as long with each further group."""
+    monkeypatch.setattr(validation, "_MOST_CPU", 0.3)
+    monkeypatch.setattr(validation, "_schemas", {})
+    monkeypatch.setattr(validation, "_verdicts", {})
+    kind = MessageType(Validation.VALID_XML, schema)
+    with caplog.at_level(logging.WARNING):
+        assert not is_valid(kind, b"<a/>")
+        assert not any(is_valid(kind, b"<a/>" + b" " * n) for n in range(1, 10))
+    [warned] = caplog.messages
+    assert warned.startswith(what)
+
+
+def test_a_body_that_takes_too_much_time_excludes_only_large_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise, one application could make all messages of the others invalid."""
+    monkeypatch.setattr(validation, "_MOST_CPU", 0.2)
+    monkeypatch.setattr(validation, "_schemas", {})
+    monkeypatch.setattr(validation, "_verdicts", {})
+    inner = "".join(f'<xs:element name="e{n}" type="xs:string"/>' for n in range(100))
+    kind = MessageType(
+        Validation.VALID_XML,
+        f'{_HEAD}<xs:element name="a"><xs:complexType><xs:choice maxOccurs="unbounded">{inner}'
+        "</xs:choice></xs:complexType></xs:element></xs:schema>",
+    )
+
+    def checks(count: int) -> bool:
+        return is_valid(kind, b"<a>%s</a>" % (b"<e99/>" * count))
+
+    assert checks(10)
+    assert not checks(4_900), "takes longer"
+    assert not checks(2_460)
+    assert checks(11)
+    [compiled] = validation._schemas.values()
+    assert compiled is not None and compiled.most == len(b"<a></a>") // 2 + 3 * 4_900
