@@ -39,7 +39,10 @@ class _Run:
 
     def is_over(self) -> bool:
         """Return whether the computation has used its CPU time; called by another thread."""
-        return self._clock() >= self._until
+        try:
+            return self._clock() >= self._until
+        except OSError:  # the computation and its thread have ended
+            return False
 
     def interrupt(self) -> None:
         """Raise TooExpensiveError in the computation's thread, at its next bytecode."""
