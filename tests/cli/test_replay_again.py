@@ -163,7 +163,7 @@ def _record(system: System, path: Path) -> Path:
             place = place_of(name, topics)
             if place is None or place.kind not in ("cmd", "queue", "event"):
                 continue
-            for message in read_all(system.cluster, name):
+            for message in read_all(system.cluster, name, to_high=True):
                 writer.write(
                     Record(
                         name, message.partition() or 0, message.offset() or 0,
@@ -187,7 +187,7 @@ def test_under_the_same_topology_every_message_fares_as_it_did(
         assert found["latency_before"]["p50"] > 0
         jobs = {
             header_of(headers_of(m), "sb-job")
-            for m in read_all(system.cluster, system.cluster.topics.cmd("ServerA"))
+            for m in read_all(system.cluster, system.cluster.topics.cmd("ServerA"), to_high=True)
         }
         assert len(jobs) == 1, "the original's own job is not taken along"
 
@@ -235,7 +235,7 @@ def test_new_conversations_have_their_job_and_can_be_replayed_beside_the_old_one
             assert found["arrived"] == found["messages"] == MESSAGES
             assert found["foretold"] == {"as": MESSAGES}
             assert not {"stops", "begins", "neither"} & found["outcomes"].keys()
-        cmd = read_all(system.cluster, system.cluster.topics.cmd("ServerA"))
+        cmd = read_all(system.cluster, system.cluster.topics.cmd("ServerA"), to_high=True)
         tags = {tag_in(uuid.UUID(str(m.key(), "ascii"))) for m in cmd if m.key()}  # type: ignore[arg-type]
         assert tags == {tag_of("load0"), tag_of("load1")}
 

@@ -21,7 +21,7 @@ def topics_of(system: System, *kinds: str) -> Iterator[tuple[str, list[Message]]
     for topic in topic_names(cluster):
         place = place_of(topic, cluster.topics)
         if place is not None and place.kind in kinds:
-            yield topic, list(read_all(cluster, topic))
+            yield topic, list(read_all(cluster, topic, to_high=True))
 
 
 def captured(system: System, path: Path, *kinds: str) -> Path:
