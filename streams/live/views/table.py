@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from streams.live.views import catalog, dialogs, transport
+from streams.live.views.contracts import CONTRACT_VIEWS
 from streams.live.views.places import Asked, Row, View, words
 
 
@@ -69,6 +70,7 @@ VIEWS: Mapping[str, View] = {
         ),
         catalog.service_queues,
     ),
+    **CONTRACT_VIEWS,
     "sys.service_broker_endpoints": View(
         catalog.ENDPOINT_COLUMNS,
         words(
