@@ -179,7 +179,7 @@ def go_on(manifest: Manifest, wanted: Recording, *, follow: bool) -> Recording:
     for topic, found in known.topics.items():
         if wanted.topics.get(topic) != found:
             raise UsageError(
-                f"The topic {topic} was recreated since the capture was started.",
+                f"The topic {topic} has been recreated since the capture was started.",
                 "Record it into another folder.",
             )
     begins = {**wanted.begins, **known.begins}

@@ -47,7 +47,7 @@ _REPORTED = 100
 _PATIENCE = 30.0
 """Timeout in seconds for reading committed offsets."""
 _SLICE = 1.0
-"""Maximum seconds per poll; the error of an assignment is raised after the poll."""
+"""Maximum duration of a poll in seconds; an error during an assignment is raised afterwards."""
 
 
 class ReadAhead:

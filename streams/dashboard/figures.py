@@ -54,7 +54,7 @@ class Window:
 
 
 class Figures:
-    """Cached queries to a store, each repeated only when the store or the time has changed.
+    """Cached queries to a store; each is repeated when its window moves or data is added.
 
     Thread-safe. ``now`` returns epoch milliseconds, ``every`` is the refresh interval of pages, in
     seconds.

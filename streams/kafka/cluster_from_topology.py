@@ -108,7 +108,7 @@ def _is_special(path: str) -> bool:
 
 
 def _demand_said(stated: Stated, own: dict[str, str]) -> None:
-    """Raise UsageError if a cluster with credentials has properties that only the catalog sets."""
+    """Raise UsageError if only the catalog sets a property that decides which server is trusted."""
     name = stated.credentials or stated.name
     said = {key.removesuffix("s") for key in own}  # sasl.mechanisms is an alias of sasl.mechanism
     for key in stated.properties:

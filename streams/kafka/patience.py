@@ -85,7 +85,7 @@ class Patience:
         self._seconds = FIRST
 
     def call(self, call: Callable[[], object], within: float | None = None) -> None:
-        """Make a call like :func:`in_time`, within at most ``within`` seconds."""
+        """Make a call as :func:`in_time` does, in the current time or at most ``within`` s."""
         try:
             in_time(call, min(self._seconds, LONGEST if within is None else within))
         except StuckError:

@@ -245,7 +245,7 @@ class EndpointProcess:
             instance.wake_forwarder()
 
     def _trim(self) -> None:
-        """Trim the inputs immediately, which is the earliest time at which workers may do so."""
+        """Trim the inputs immediately, that is, as early as workers may do so."""
         self.node.retention.begin(TrimPoint(*self._positions))
         self.store.trim_point = self.node.trim_point() or self.store.trim_point
 

@@ -112,7 +112,7 @@ QueueSpec = tuple[str, str, int]
 
 
 def spec(name: str, kind: str, partitions: int = 1) -> TopicSpec:
-    """Return the specification of a kind of topic."""
+    """Return the specification of a topic of the given kind."""
     config = {"message.timestamp.type": "CreateTime", **_PLAUSIBLE, **_READABLE, **KINDS[kind]}
     return TopicSpec(name, kind, partitions, config)
 

@@ -37,7 +37,10 @@ class MessageClass(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names in a table and in its instance's databases; ``any_service``: every name matters."""
+    """The names in a routing table and in its instance's databases.
+
+    ``any_service``: the path may depend on any service name, even one not in ``services``.
+    """
 
     services: frozenset[str]
     brokers: frozenset[str]

@@ -57,7 +57,7 @@ class WorkerOptions:
 @click.command(cls=HeadedCommand, headings=_HEADINGS)
 @click.argument("role", type=click.Choice([*ROLES, "both", AGENTS]))
 @click.option("--instance", "instances", multiple=True, metavar="NAME", help="Serve this instance.")
-@click.option("--all", "every", is_flag=True, help="Serve every instance of the catalog.")
+@click.option("--all", "every", is_flag=True, help="Serve every instance in the catalog.")
 @agent_options
 @section_options("worker")
 @cluster_options

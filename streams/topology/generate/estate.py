@@ -154,7 +154,7 @@ class _Growth:
         return replace(offer, homes=tuple(homes))
 
     def _beside(self, region: int) -> Offer:
-        """Return a new service in the region's first server, which also has an application."""
+        """Return a new service on the region's first server, which also has an application."""
         return self._new(region, (self._stores[region][0],))
 
     # --- Paths of its messages -----------------------------------------------------------------

@@ -32,8 +32,8 @@ _ACKNOWLEDGED = 0.05
 _LOOK = 0.02
 """Seconds between checks whether a heartbeat was acknowledged."""
 _BATCH = 32 << 10
-"""Maximum size of a batch in bytes, because processes of other clusters skip batches above 128 kB.
-Without this limit, a process with a thousand instances would write all its heartbeats in one
+"""Maximum size of a batch in bytes. Processes of other clusters skip batches above 128 kB, and
+without this limit, a process with a thousand instances would write all its heartbeats in one
 batch."""
 
 
