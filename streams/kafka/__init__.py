@@ -7,11 +7,11 @@
 Every consumer is a ``checked_consumer``, which skips malformed batches that only a hostile writer
 sends (``unreadable``, ``silent_search``). Modules that read: ``reader`` reads partitions to their
 ends, ``follow`` and ``spans`` read many topics, and ``recent_records`` reads the newest records.
-``fetcher`` fetches single records; ``detours`` finds records that cannot be fetched at their
-offsets. ``bounded_poll`` takes records that a client has already fetched, and ``headers`` reads the
-headers of a record. ``transactor`` writes in a transaction; ``fenced`` recognizes a client whose
-name another process has taken. Modules for offsets and groups: ``commits``, ``committed``,
-``offset_metadata``, ``lag``, ``members``, ``coordinator``; ``trim`` deletes the beginnings of logs.
+``fetcher`` fetches single records. ``bounded_poll`` takes records that a client has already
+fetched, and ``headers`` reads the headers of a record. ``transactor`` writes in a transaction;
+``fenced`` recognizes a client whose name another process has taken. Modules for offsets and groups:
+``commits``, ``committed``, ``offset_metadata``, ``lag``, ``members``, ``coordinator``; ``trim``
+deletes the beginnings of logs.
 
 Errors and watchdogs: ``failure`` turns exceptions into errors with a remedy; ``patience`` limits
 calls that may never return; ``outage``, ``lost_brokers``, ``stalled_fetch``,

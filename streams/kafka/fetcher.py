@@ -6,15 +6,15 @@ import time
 from bisect import bisect_left
 from collections import OrderedDict, deque
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, TopicPartition
 
 from streams.errors import SurroundingsError
 from streams.kafka.bounded_poll import take_more
 from streams.kafka.checked_consumer import CheckedConsumer
 from streams.kafka.cluster import Cluster, Message
-from streams.kafka.detours import Detours
 from streams.kafka.headers import size_of
-from streams.kafka.reader import next_of, watermarks
+from streams.kafka.reader import next_of
+from streams.kafka.silent_search import SilentSearch
 
 CACHE_BYTES = 48 << 20
 """The total size of the caches of all :class:`Fetcher` of a worker."""
@@ -29,10 +29,11 @@ _BLOCKED, _SUSPECTED, _REMEMBERED = 0.5, 100, 1_000
 """Three limits: seconds without a record until the fetch begins again at the requested offset
 (decision 46), the number of seeks after that, and the maximum number of blocked offsets to
 remember."""
-_THERE = 5.0
-"""Seconds without the record at a requested offset until the fetch begins before this offset."""
-_FORWARD_BYTES = 64 << 20
-"""Maximum number of bytes to read forward to a record that cannot be fetched at its offset."""
+_THERE, _AGAIN = 0.5, 0.05
+"""Seconds without the record at a requested offset until a new client checks whether it can read
+the record: normally, and for the next hundred records after an unreadable one."""
+_UNREADABLE = 20_000
+"""Maximum number of unreadable records to remember."""
 _AT_ONCE = 500
 """Maximum number of records that one call takes from the client."""
 _LARGE, _SHARE = 128 << 10, 16
@@ -57,8 +58,9 @@ class Fetcher:
     after the first, the fetcher seeks past the next hundred gaps, which takes as long as waiting
     once.
 
-    If the client returns nothing at the offset of a record, the fetcher reads forward to it
-    (:mod:`streams.kafka.detours`). If this also fails, the record counts as deleted.
+    A record counts as deleted if a new client cannot read it from its offset. Such a record may
+    have been read before, in one pass with an earlier record of its batch whose length is 2^32 too
+    high (decision 47). All records of a batch have the same writer, so other writers lose nothing.
 
     ``bytes_returned`` counts the bytes of requested records, ``bytes_read`` the bytes of all
     records read from Kafka, requested or skipped. Both counts include headers.
@@ -77,7 +79,8 @@ class Fetcher:
         self._next: int | None = None  # next offset to read; None before the first fetch
         self._blocked: list[int] = []  # ascending offsets from which nothing could be read
         self._suspected = 0  # number of gaps to seek past
-        self._detours = Detours(cluster, (topic, partition))
+        self._unreadable: OrderedDict[int, None] = OrderedDict()
+        self._expected = 0  # number of records that may be unreadable too
 
     def remember(self, message: Message) -> None:
         """Cache a record that another consumer has just read, because it may be needed again."""
@@ -114,15 +117,17 @@ class Fetcher:
         if found is not None:
             self.bytes_returned += found[1]
             return found[0]
-        if position in self._detours:
-            return self._read_from_before(position)
+        if position in self._unreadable:
+            raise self._lost(position)
         is_there = self._go_to(position, seeks=directly)
         skipped = self.bytes_read + _SKIP_BYTES
         blocked, since = None, 0.0
         while True:
             message = self._read.popleft() if self._read else self._next_of(is_there)
             if message is None and is_there:
-                return self._read_from_before(position)
+                if self._is_unreadable(position):
+                    raise self._lost(position)
+                return self._wait_for(position)  # Kafka is slow or unavailable
             if message is None:
                 blocked, since = self._note_blocked(), time.monotonic()
                 is_there = self._go_to(position, seeks=True)
@@ -164,55 +169,35 @@ class Fetcher:
         """Return the next message; ``None`` if a record may block the requested record."""
         consumer = self._consumer
         assert consumer is not None
-        message = consumer.poll(_THERE if is_there else _BLOCKED)
+        there = _AGAIN if self._expected else _THERE
+        self._expected = max(0, self._expected - is_there)
+        message = consumer.poll(there if is_there else _BLOCKED)
         if message is not None:
             self._read.extend(take_more(consumer, _AT_ONCE))
         return message
 
     # --- records that cannot be fetched at their offsets -----------------------------------------
 
-    def _read_from_before(self, position: int) -> Message:
-        """Return a record by reading forward to it; raise GoneError if it is unreadable."""
-        if not self._detours.knows_unreadable(position):
-            for begin in self._detours.begins(position, self._low()):
-                message = self._read_through(begin, position)
-                if message is not None:
-                    self._detours.note(position, begin)
-                    return message
-            if not self._detours.is_unreadable(position):  # Kafka is slow or unavailable
-                return self._wait_for(position)
-        raise GoneError(f"{self._topic}/{self._partition}@{position} is in an unreadable batch")
+    def is_unreadable(self, position: int) -> bool:
+        """Return whether a record is known to be unreadable."""
+        return position in self._unreadable
 
-    def _low(self) -> int:
-        """Return the start of the log; a result also shows that Kafka responds."""
-        try:
-            return watermarks(self._open(), self._topic, self._partition, timeout=60)[0]
-        except KafkaException as error:
-            self.close()
-            raise SurroundingsError(f"Topic {self._topic} cannot be read: {error}") from error
+    def _is_unreadable(self, position: int) -> bool:
+        """Return whether Kafka responds but a new client cannot read a record; takes up to 10 s."""
+        place = self._topic, self._partition
+        search = SilentSearch(self._cluster, place, position, exact=True, most=1)
+        search.wait()
+        if search.found == position:
+            return False
+        self._unreadable[position] = None
+        self._expected = _SUSPECTED
+        self._next = None  # reading forward from here would wait in vain
+        if len(self._unreadable) > _UNREADABLE:
+            self._unreadable.popitem(last=False)
+        return True
 
-    def _read_through(self, begin: int, position: int) -> Message | None:
-        """Return a record by reading forward from an offset; ``None`` if it is not found.
-
-        An earlier record may claim a later offset, or may have been deleted in the meantime.
-        """
-        self._assign(begin)
-        most = self.bytes_read + _FORWARD_BYTES
-        offset = begin - 1
-        while offset < position and self.bytes_read < most:
-            message = self._read.popleft() if self._read else self._next_of(False)
-            if message is None:
-                return None
-            try:
-                offset, size = self._take(message, position)
-            except GoneError:
-                if begin == position:
-                    raise
-                return None  # earlier records were deleted, but perhaps not this one
-            if offset == position:
-                self.bytes_returned += size
-                return message
-        return None
+    def _lost(self, position: int) -> GoneError:
+        return GoneError(f"{self._topic}/{self._partition}@{position} is in an unreadable batch")
 
     def _wait_for(self, position: int) -> Message:
         """Return a record as soon as Kafka responds; raise SurroundingsError after two minutes."""

@@ -5,12 +5,12 @@ dialogs.
 """
 
 from streams.node.catalog_view import CatalogView, Contract, MessageType, Service, catalog_of
+from streams.node.endpoint.bodies import Bodies, TooMuchError, UnreadableError
 from streams.node.endpoint.dialogs import Dialogs
 from streams.node.endpoint.endpoint import Endpoint, Taken
 from streams.node.endpoint.flows import PROBES, UNLIMITED
 from streams.node.endpoint.moving import Moves, moves_of
 from streams.node.endpoint.outgoing import CommandResult, OutFrame, QueueMessage
-from streams.node.endpoint.overlay import Bodies, TooMuchError
 from streams.node.endpoint.retention import RetentionFloor, TrimPoint
 from streams.node.endpoint.route_requests import (
     BeginNotice,
@@ -101,6 +101,7 @@ __all__ = [
     "Transaction",
     "TrimPoint",
     "TryAgain",
+    "UnreadableError",
     "answer_in",
     "by_broker",
     "catalog_of",

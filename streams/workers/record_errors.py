@@ -14,7 +14,7 @@ from types import CodeType
 
 from streams.causes import Causes, more
 from streams.errors import HoplineError, Number
-from streams.kafka import GoneError, KafkaError, KafkaException
+from streams.kafka import KafkaError, KafkaException
 from streams.wire import MalformedError
 
 REJECTED = {
@@ -81,14 +81,11 @@ def _cause_of(error: Exception) -> _Cause:
 
 
 def is_caused_by_record(error: Exception) -> bool:
-    """Return whether an error was caused by a record, not by misuse, Kafka or the environment.
-
-    A record is also the cause if it needs another record that was deleted (GoneError).
-    """
+    """Return whether an error was caused by a record, not by misuse, Kafka or the environment."""
     if isinstance(error, KafkaException):
         cause = _cause(error)
         return cause is not None and not cause.fatal() and cause.code() in REJECTED
-    return isinstance(error, GoneError) or not isinstance(error, HoplineError)
+    return not isinstance(error, HoplineError)
 
 
 def number_of(error: Exception) -> Number:

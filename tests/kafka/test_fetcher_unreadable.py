@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.kafka import Fetcher, GoneError, TopicPartition, fetcher
+from streams.kafka import Fetcher, GoneError, fetcher
 from streams.wire import Topics
 from tests.kafka.raw_batch import FAR, append, batch, disguised, record
 from tests.kafka.test_checked_consumer import good, topic_of
@@ -135,39 +135,52 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("others", [1, 40])
-def test_a_body_behind_a_record_that_is_not_skipped_is_read_from_before_it(
-    kafka: str, unique: str, others: int
+@pytest.mark.parametrize(
+    "bad",
+    [
+        batch(record(0, length=500), record(1, value=b"body"), record(2, value=b"body")),
+        # For Kafka, the length is right, because it reads only 32 bits. The client can read it,
+        # and the bodies behind it, but only in one pass.
+        batch(record(0, longer=FAR), record(1, value=b"body"), record(2, value=b"body")),
+    ],
+)
+def test_a_body_that_cannot_be_read_from_its_offset_counts_as_deleted(
+    kafka: str, unique: str, bad: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker would end, and again after each restart: it has read the body before.
+    """Only Kafka's responses show this; its writer has written the whole batch."""
+    waits, next_of = list[bool](), Fetcher._next_of
 
-    For Kafka, the length of the first record is right, because it reads only 32 bits.
-    """
-    behind = [record(n + 1, value=b"%d" % (n + 1)) for n in range(others)]
-    mixed = batch(record(0, longer=FAR), *behind)
-    bodies, counts = fetcher_of(kafka, unique, good(b"first"), mixed, good(b"last"))
-    assert values(bodies, others + 1) == [b"%d" % others]
-    assert counts.blocked > 1
-    for _ in range(2):
-        bodies.close()
-        counts.blocked = 0
-        assert values(bodies, others + 1, others + 2) == [b"%d" % others, b"last"]
-        assert not counts.blocked, "it is known from where to read"
+    def noted(self: Fetcher, is_there: bool) -> Any:
+        waits.append(bool(self._expected))
+        return next_of(self, is_there)
+
+    monkeypatch.setattr(Fetcher, "_next_of", noted)
+    bodies, _ = fetcher_of(kafka, unique, good(b"first"), bad, good(b"last"))
+    for offset in (2, 3):
+        with pytest.raises(GoneError, match=f"/0@{offset} is in an unreadable batch"):
+            bodies.fetch(offset)
+    assert waits == [False, True], "after the first, it waits less"
+    bodies.close()
+    for offset in (2, 3):
+        with pytest.raises(GoneError, match=f"/0@{offset} is in an unreadable batch"):
+            bodies.fetch(offset)
+    assert len(waits) == 2, "they are remembered"
+    assert bodies.is_unreadable(2) and not bodies.is_unreadable(4)
+    assert values(bodies, 0, 4) == [b"first", b"last"]
     bodies.close()
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_body_that_no_client_can_read_counts_as_deleted(kafka: str, unique: str) -> None:
-    """Only Kafka's responses show this; its writer has written the whole batch."""
-    bad = batch(record(0, length=500), record(1, value=b"body"))
-    bodies, counts = fetcher_of(kafka, unique, good(b"first"), bad, good(b"last"))
-    with pytest.raises(GoneError, match="/0@2 is in an unreadable batch"):
-        bodies.fetch(2)
-    counts.blocked = 0
-    with pytest.raises(GoneError, match="/0@2 is in an unreadable batch"):
-        bodies.fetch(2)
-    assert not counts.blocked
-    assert values(bodies, 0, 3) == [b"first", b"last"]
+def test_only_the_latest_unreadable_records_are_remembered(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetcher, "_UNREADABLE", 2)
+    bad = batch(*(record(n, length=500) for n in range(3)))
+    bodies, _ = fetcher_of(kafka, unique, bad)
+    for offset in range(3):
+        with pytest.raises(GoneError):
+            bodies.fetch(offset)
+    assert [bodies.is_unreadable(offset) for offset in range(3)] == [False, True, True]
     bodies.close()
 
 
@@ -190,24 +203,7 @@ def test_a_body_is_not_deleted_because_kafka_is_slow(kafka: str, unique: str, si
         append(kafka, topic, good(value))
     bodies = slow_fetcher(kafka, unique, topic, silent)
     assert values(bodies, 1, 1) == [b"1", b"1"]
-    assert 1 not in bodies._detours
-    bodies.close()
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_body_is_not_deleted_because_records_before_it_are(
-    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They may be deleted after the start of the log was read."""
-    cluster, topic = topic_of(kafka, unique)
-    for value in (b"0", b"1"):
-        append(kafka, topic, good(value))
-    admin = cluster.admin()  # while it is held, the answer can come
-    [deleted] = admin.delete_records([TopicPartition(topic, 0, 1)]).values()
-    deleted.result()
-    bodies = slow_fetcher(kafka, unique, topic, silent=2)
-    monkeypatch.setattr(bodies, "_low", lambda: 0)
-    assert values(bodies, 1) == [b"1"]
+    assert not bodies.is_unreadable(1)
     bodies.close()
 
 

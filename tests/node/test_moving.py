@@ -48,6 +48,15 @@ def test_one_body_that_pins_many_records_is_moved() -> None:
     assert found(node) is None
 
 
+def test_a_body_that_is_lost_stays_and_the_others_are_moved() -> None:
+    """Otherwise one lost body would keep all others where they are."""
+    node = waiting(others=30)["ServerA"]
+    lost = moves_of(node.endpoint, demand(node), ends(node), 20, lambda which, at: at == 1)
+    assert lost is None
+    wrong = moves_of(node.endpoint, demand(node), ends(node), 20, lambda which, at: which == 1)
+    assert wrong == found(node)
+
+
 def test_what_was_moved_is_sent_from_there_and_moved_again() -> None:
     """It is sent with the number, the time and the body that it had."""
     net = waiting(others=30)

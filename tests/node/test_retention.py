@@ -122,10 +122,10 @@ def test_a_dialog_that_is_forgotten_needs_nothing() -> None:
     assert demand(net["ServerA"]).cmd == net["ServerA"].cmd.position
 
 
-def lose(net: Net, dialog: uuid.UUID) -> None:
-    """Send a message whose copy is lost on its way."""
+def lose(net: Net, dialog: uuid.UUID, also: tuple[uuid.UUID, ...] = ()) -> None:
+    """Send a message whose copies are lost on their way."""
     net.cut.add(("ServerA", "ServerB"))
-    net.send(A, dialog, b"lost")
+    net.send(A, dialog, b"lost", also=also)
     net["ServerA"].transact()
     net["ServerA"].forward()
     net.cut.clear()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gc
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from streams.errors import EventKind
-from streams.node import Endpoint, catalog_of
-from streams.protocol import CommandKind, DialogKey, Limits, Machine, State
+from streams.node import Endpoint, UnreadableError, catalog_of
+from streams.protocol import Command, CommandKind, DialogKey, Limits, Machine, Message, State
 
 from .evidence import shows
 from .harness import conversation, topology
 from .places import D1, INITIATOR, PAIR, TARGET, A, B, pair, talking
+from .test_retention import lose
 
 
 @shows("D7.1")
@@ -348,3 +352,30 @@ def test_a_transaction_leaves_no_cycle_behind() -> None:
         gc.enable()
     assert not left & {"Transaction", "Machine", "Dialog", "OutFrame", "QueueMessage"}
     assert net["ServerB"].bodies(TARGET) == [b"one", b"two", b"three"]
+
+
+class LostBodies:
+    """Bodies that can no longer be read."""
+
+    def commands(self, wanted: Mapping[int, uuid.UUID]) -> Mapping[int, Command]:
+        raise UnreadableError("they are lost", set(wanted), set(wanted.values()))
+
+    def messages(self, wanted: Mapping[int, uuid.UUID]) -> Mapping[int, Message]:
+        raise AssertionError("no frame is stored")
+
+
+def test_all_dialogs_that_need_a_lost_body_are_named() -> None:
+    """One SEND on several conversations is stored once; each dialog would fail by itself."""
+    net = pair()
+    others = tuple(conversation(number) for number in range(2, 6))
+    for dialog in (D1, *others):
+        net.begin(A, dialog)
+    lose(net, D1, also=others)
+    net.now += 60_000
+    node = net["ServerA"]
+    node.endpoint.advance(net.now)
+    node.endpoint.left_out = node.out.position
+    tx = node.endpoint.begin(LostBodies(), net.now)
+    with pytest.raises(UnreadableError, match="they are lost") as caught:
+        tx.close()
+    assert caught.value.conversations == {D1, *others}

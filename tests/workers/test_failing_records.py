@@ -12,8 +12,8 @@ import pytest
 
 from streams.causes import PAUSE, Causes
 from streams.errors import Event, Number, SurroundingsError, UsageError
-from streams.kafka import FencedError, GoneError, KafkaError, KafkaException, Message
-from streams.node import Forwarder, Record
+from streams.kafka import FencedError, KafkaError, KafkaException, Message
+from streams.node import Forwarder, Record, UnreadableError
 from streams.protocol import Journey, Parties
 from streams.routing import Origin
 from streams.wire import MalformedError, Topics, encode_header, encode_journey, encode_parties
@@ -247,7 +247,7 @@ def kafka(code: int, *, fatal: bool = False) -> KafkaException:
     [
         (ZeroDivisionError("of course"), True),
         (MalformedError("sb-hop is missing"), True),
-        (GoneError("It was deleted."), True),
+        (UnreadableError("It was deleted.", {5}, set()), True),
         (kafka(KafkaError.MSG_SIZE_TOO_LARGE), True),
         (kafka(KafkaError.INVALID_MSG_SIZE), True),
         (kafka(KafkaError.RECORD_LIST_TOO_LARGE), True),
@@ -314,6 +314,9 @@ class Tx:
     def close(self) -> None:
         self._do("close")
 
+    def is_lost(self, which: int, position: int) -> bool:
+        return False
+
     def to_move(self, moves: object) -> list[Any]:
         return self._do("to_move")
 
@@ -323,7 +326,7 @@ class Tx:
     def run(self, monkeypatch: pytest.MonkeyPatch) -> bool:
         """Move bodies; return whether that succeeded."""
         moves = SimpleNamespace(dialogs=("a dialog",))
-        monkeypatch.setattr(module, "moves_of", lambda *_: moves)
+        monkeypatch.setattr(module, "moves_of", lambda *_, **__: moves)
         endpoint = SimpleNamespace(begin=lambda *_, **__: self, abandon=self.abandoned.append)
         owned: Any = SimpleNamespace(
             positions={"cmd": 7, "in": 8, "ack": 9}, number=0, endpoint=endpoint, bodies=self

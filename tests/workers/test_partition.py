@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
 
 from streams.kafka import GoneError, Message
-from streams.node import Endpoint, Moves, catalog_of
-from streams.protocol import Dialog, State
+from streams.node import Endpoint, Moves, UnreadableError, catalog_of
+from streams.protocol import Dialog, DialogKey, State
 from streams.resources import topologies_dir
 from streams.topology import load
 from streams.wire import Topics
@@ -20,6 +20,7 @@ from streams.wire.records import key_of
 from streams.wire.state import Positions
 from streams.wire.state_keys import RequestKey
 from streams.workers.endpoint import apply_work, commit_work
+from streams.workers.endpoint import bodies as module
 from streams.workers.endpoint.allowance import BYTES, Allowance
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
 from streams.workers.endpoint.bodies import MOVED_BYTES, Bodies
@@ -140,7 +141,8 @@ class WithoutBody(Slow):
         """Apply nothing, or what is refused."""
         is_refused = bool(given and given[0])
         if owned.number == 1 and not is_refused:
-            raise GoneError("cmd.ServerA/1@5 was deleted")
+            conversations = {key[1] for key in (*work.due, *work.room)}
+            raise UnreadableError("cmd.ServerA/1@5 was deleted", {5}, conversations)
         return super().apply(owned, work, read_at)
 
 
@@ -222,6 +224,101 @@ def test_a_body_that_is_gone_concerns_its_own_partition_only() -> None:
     committer = WorkCommitter("A", commits, WithoutBody(), unused, Committed())  # type: ignore[arg-type]
     committer.apply(works, 0.0, None)
     assert commits.numbers == [[0], [1]]
+
+
+class Lost(Slow):
+    """Work of dialogs whose bodies can no longer be read; one search finds one of them."""
+
+    def __init__(self, *lost: uuid.UUID) -> None:
+        super().__init__()
+        self.lost, self.attempts = lost, 0
+
+    def apply(self, owned: Partition, work: Work, read_at: float, *given: Any) -> Applied:
+        """Apply nothing, or postpone what is refused."""
+        self.attempts += 1
+        keys = (*work.due, *work.room)
+        if given and given[0]:
+            return replace(super().apply(owned, work, read_at), postponed=keys)
+        found = [key[1] for key in keys if key[1] in self.lost]
+        if found:
+            owned.arm(keys)
+            raise UnreadableError("cmd.ServerA/0@5 is in an unreadable batch", {5}, {found[0]})
+        return super().apply(owned, work, read_at)
+
+
+def turns_of(works: Lost, owned: Partition) -> list[tuple[int, list[DialogKey]]]:
+    """Take turns until nothing is due: the attempts of each turn, and what it left."""
+    unused, found = Any, []
+    committer = WorkCommitter("A", Commits(), works, unused, Committed())  # type: ignore[arg-type]
+    while (work := owned.take_work(RETRY, 100)).due:
+        before = works.attempts
+        committer.apply([(owned, work)], 0.0, None)
+        found.append((works.attempts - before, sorted(owned.postponed)))
+        if not set(work.due) & owned.postponed.keys():
+            break
+    return found
+
+
+def test_only_dialogs_whose_bodies_are_lost_are_postponed() -> None:
+    """One search per turn, and no bisection: other records and partitions would wait for both."""
+    owned, dialog = restored(5), restored(5).endpoint.dialogs[KEY]
+    ids = [uuid.UUID(int=n) for n in range(1, 9)]
+    keys = [("DatabaseA", name, True) for name in ids]
+    for key in keys[1:]:
+        owned.endpoint.restore(key, replace(dialog, conversation=key[1]))
+    assert turns_of(Lost(*ids[:3]), owned) == [
+        (2, keys[:1]),
+        (2, keys[:2]),
+        (2, keys[:3]),
+        (1, keys[:3]),
+    ]
+
+
+def test_a_lost_body_of_no_dialog_that_is_due_is_searched_by_halving() -> None:
+    """Otherwise the work would be repeated for ever."""
+    owned = restored(5)
+
+    class Other(Lost):
+        def apply(self, owned: Partition, work: Work, *given: Any) -> Applied:
+            if len(given) > 1 and given[1]:
+                return super().apply(owned, work, 0.0, given[1])
+            raise UnreadableError("cmd.ServerA/0@5 is lost", {5}, {uuid.UUID(int=99)})
+
+    assert turns_of(Other(), owned)[0][1] == [KEY]
+
+
+class Silent:
+    """A topic whose records cannot be read; each search takes 0.1 s of its clock."""
+
+    bytes_returned = bytes_read = 0
+
+    def __init__(self) -> None:
+        self.now, self.asked = 0.0, list[int]()
+
+    def monotonic(self) -> float:
+        """Return the clock."""
+        return self.now
+
+    def fetch(self, position: int) -> Message:
+        """Search in vain."""
+        self.now += 0.1
+        self.asked.append(position)
+        raise GoneError(f"cmd/0@{position} is in an unreadable batch")
+
+
+def test_the_search_for_lost_bodies_ends_after_a_quarter_of_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = Silent()
+    monkeypatch.setattr(module, "time", log)
+    bodies = Bodies(cast(Any, log), cast(Any, log))
+    wanted = {position: uuid.UUID(int=position) for position in range(9)}
+    with pytest.raises(UnreadableError, match="@0 is in an unreadable batch") as caught:
+        bodies.commands(wanted)
+    assert log.asked == [0, 1, 2]
+    assert caught.value.positions == {0, 1, 2}
+    assert caught.value.conversations == {wanted[position] for position in (0, 1, 2)}
+    assert bodies.to_move(Moves((), wanted, {})) == [], "they stay"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ another run moves the remaining dialogs.
 from __future__ import annotations
 
 import time
+import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -19,6 +20,7 @@ from streams.errors import SurroundingsError
 from streams.kafka import (
     Cluster,
     Fetcher,
+    GoneError,
     KafkaError,
     KafkaException,
     Message,
@@ -200,7 +202,7 @@ class Rekey:
                 some = positions[begin : begin + BODIES_AT_ONCE]
                 with self._transaction():
                     for at in some:
-                        body = fetch_record(fetcher, at, wanted[at][1])
+                        body = _body(fetcher, at, wanted[at][1])
                         to = partition_of(wanted[at][1], self.state.count)
                         self._produce_copy(body, to, partial(_note, places, at))
                 assert places.keys() >= set(some), "only confirmed records are committed"
@@ -283,3 +285,13 @@ def _note(places: dict[int, int], position: int, error: KafkaError | None, copy:
     """Record the position of a copy; an undelivered copy makes its transaction fail."""
     if error is None:
         places[position] = copy.offset() or 0
+
+
+def _body(fetcher: Fetcher, position: int, conversation: uuid.UUID) -> Message:
+    try:
+        return fetch_record(fetcher, position, conversation)
+    except GoneError as error:
+        raise SurroundingsError(
+            f"{error.message}; conversation {conversation} needs this record.",
+            "End this conversation with CLEANUP, then run the command again.",
+        ) from error

@@ -4,7 +4,7 @@ The modules process an input in this order: ``transaction`` takes a statement, a
 ``execute`` and ``commands`` accept statements; ``accept_message`` accepts frames.
 ``effects_to_records`` turns the effects into records, and ``turns`` lets dialogs transmit waiting
 messages. All these modules work on an ``overlay`` of the ``committed`` state; ``endpoint`` opens
-transactions and merges committed ones.
+transactions and merges committed ones. ``bodies`` describes the reader of bodies.
 
 ``validation``, with ``patterns``, checks bodies. The committed state consists of ``dialogs``, their
 ``groups`` and ``timers``, the ``flows`` (with ``oldest``) that limit messages in flight, and the

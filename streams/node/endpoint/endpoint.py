@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from streams.node.endpoint.bodies import Bodies
 from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.flows import UNLIMITED
-from streams.node.endpoint.overlay import Bodies, Turns
+from streams.node.endpoint.overlay import Turns
 from streams.node.endpoint.route_requests import Requests
 from streams.node.endpoint.timers import AT_ONCE
 from streams.node.endpoint.transaction import Transaction

@@ -8,6 +8,7 @@ are written again at the end of the log, and the state then contains their new p
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from streams.node.endpoint.endpoint import Endpoint
@@ -37,15 +38,19 @@ class Moves:
 
 
 def moves_of(
-    endpoint: Endpoint, trim_point: TrimPoint, old: TrimPoint, least: int = TOO_MUCH
+    endpoint: Endpoint,
+    trim_point: TrimPoint,
+    old: TrimPoint,
+    least: int = TOO_MUCH,
+    is_lost: Callable[[int, int], bool] = lambda which, position: False,
 ) -> Moves | None:
-    """Return the bodies to move, if any.
+    """Return the bodies to move, if any; those that ``is_lost`` (by input and position) stay.
 
     The inputs could be trimmed to ``trim_point``. Records below ``old`` are old enough to be
     removed.
     """
-    of_cmd, commands = _few(endpoint, 0, trim_point.cmd, old.cmd, least)
-    of_in, frames = _few(endpoint, 1, trim_point.inbox, old.inbox, least)
+    of_cmd, commands = _few(endpoint, 0, trim_point.cmd, old.cmd, least, is_lost)
+    of_in, frames = _few(endpoint, 1, trim_point.inbox, old.inbox, least, is_lost)
     return (
         Moves(tuple(dict.fromkeys(of_cmd + of_in)), commands, frames)
         if commands or frames
@@ -54,7 +59,12 @@ def moves_of(
 
 
 def _few(
-    endpoint: Endpoint, which: int, begin: int, end: int, least: int
+    endpoint: Endpoint,
+    which: int,
+    begin: int,
+    end: int,
+    least: int,
+    is_lost: Callable[[int, int], bool],
 ) -> tuple[list[DialogKey], dict[int, uuid.UUID]]:
     """Return the oldest needed bodies of an input, with their dialogs.
 
@@ -72,7 +82,7 @@ def _few(
         positions = dialog.needed_frames() if which else dialog.needed_commands()
         for position in positions:
             examined += 1
-            if position < end:
+            if position < end and not is_lost(which, position):
                 needed[position] = dialog.conversation
             if len(needed) > most or examined > MOST_EXAMINED:
                 return [], {}

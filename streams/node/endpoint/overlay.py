@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 from streams.errors import ConversationEvent, Event, EventKind, Number
+from streams.node.endpoint.bodies import Bodies, Frames
 from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.dialogs import Destination
 from streams.node.endpoint.flows import UNLIMITED, Flow
@@ -27,7 +27,6 @@ from streams.protocol import (
     DialogKey,
     Header,
     Machine,
-    Message,
     Parties,
     RefusalNumbers,
     Seen,
@@ -39,43 +38,6 @@ _Members = OrderedDict[DialogKey, Machine]
 """Dialogs of a group; some may have been moved to another group since."""
 _Committed = tuple[DialogKey | None, Iterator[DialogKey]]
 """The first committed member of a group that is not in the overlay, and the members after it."""
-
-
-class TooMuchError(Exception):
-    """The bodies that a transaction needs or writes exceed its limit; retry with less work."""
-
-
-class Bodies(Protocol):
-    """The reader of bodies. Bodies are stored once; the state contains only their positions.
-
-    Request several bodies together, because they are read in position order. Each position is given
-    with its conversation, because a hostile record may claim the position of another record.
-    """
-
-    def commands(self, wanted: Mapping[int, uuid.UUID], /) -> Mapping[int, Command]:
-        """Return the commands at these positions of ``cmd``."""
-
-    def messages(self, wanted: Mapping[int, uuid.UUID], /) -> Mapping[int, Message]:
-        """Return the message frames at these positions of ``in``."""
-
-
-@dataclass(slots=True)
-class _Frames:
-    """Message frames of ``in``: some frames are read together in advance, others on demand."""
-
-    bodies: Bodies
-    _together: Mapping[int, Message] = field(default_factory=dict)
-
-    def read(self, wanted: Mapping[int, uuid.UUID]) -> None:
-        """Read the frames that are needed next, and drop the previous frames."""
-        self._together = self.bodies.messages(wanted) if wanted else {}
-
-    def at(self, conversation: uuid.UUID, position: int) -> Message:
-        """Return a conversation's message frame at a position."""
-        found = self._together.get(position)
-        if found is None:
-            found = self.bodies.messages({position: conversation})[position]
-        return found
 
 
 @dataclass(slots=True)
@@ -134,7 +96,7 @@ class Overlay:
     notices: Notices = field(init=False)
     any_body: AnyBody = field(init=False)
     _commands: dict[int, Command] = field(default_factory=dict)
-    _frames: _Frames = field(init=False)
+    _frames: Frames = field(init=False)
     _admitted: dict[uuid.UUID, tuple[Parties, Machine]] = field(default_factory=dict)
     # only a few dialogs have a given group
     _by_group: dict[tuple[str, uuid.UUID], _Members] | None = None
@@ -142,7 +104,7 @@ class Overlay:
 
     def __post_init__(self) -> None:
         self.notices = Notices(self.endpoint, self.now)
-        self._frames = _Frames(self.bodies)
+        self._frames = Frames(self.bodies)
         self.any_body = AnyBody(self.endpoint)
 
     @property

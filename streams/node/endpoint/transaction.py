@@ -13,11 +13,12 @@ from collections.abc import Iterable
 
 from streams.errors import EventKind, Number, text_of
 from streams.node.endpoint.accept_message import admit, answering, choose_database
+from streams.node.endpoint.bodies import TooMuchError, UnreadableError
 from streams.node.endpoint.effects_to_records import effects_to_records, send_ack
 from streams.node.endpoint.execute import execute
 from streams.node.endpoint.flows import destination
 from streams.node.endpoint.outgoing import CommandResult
-from streams.node.endpoint.overlay import Overlay, TooMuchError
+from streams.node.endpoint.overlay import Overlay
 from streams.node.endpoint.turns import take_turns
 from streams.protocol import (
     ADDRESSES,
@@ -273,7 +274,11 @@ class Transaction(Overlay):
         ]
         needed = dict(users)
         if needed:
-            known.update(self.bodies.commands(needed))
+            try:
+                known.update(self.bodies.commands(needed))
+            except UnreadableError as error:
+                affected = {name for position, name in users if position in error.positions}
+                raise UnreadableError(str(error), error.positions, affected) from error
         if len(users) > len(needed):  # fragments, or a SEND on several conversations
             read = Counter(position for position, _ in set(users))
             copied = sum(len(known[p].body or b"") * (count - 1) for p, count in read.items())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
-from streams.kafka import Cluster, Fetcher, Headers, Message, headers_of, size_of
-from streams.node import Moves, TooMuchError
+from streams.kafka import Cluster, Fetcher, GoneError, Headers, Message, headers_of, size_of
+from streams.node import Moves, TooMuchError, UnreadableError
 from streams.protocol import Command
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError
@@ -18,6 +20,8 @@ from streams.workers.pulse import beat
 
 T = TypeVar("T", Command, Frame)
 
+_SEARCH = 0.25
+"""Seconds of one call after which it searches for no further unreadable bodies."""
 MOVED_BYTES = 8 << 20
 """Limit in bytes of bodies and headers moved in one transaction; the last body may exceed it."""
 
@@ -56,31 +60,51 @@ class Bodies:
         wanted: Mapping[int, uuid.UUID],
         decode: Callable[[Message, Headers], T],
     ) -> Iterator[tuple[int, T]]:
-        """Yield bodies in offset order; read the log in one forward pass."""
+        """Yield bodies in offset order; read the log in one forward pass.
+
+        Raises UnreadableError after the pass, or as soon as the search for unreadable bodies takes
+        too long, because other partitions and records wait for it.
+        """
         most, reach = fetcher.bytes_returned + BYTES, fetcher.bytes_read + READ_BYTES
-        left = len(wanted)
+        left, until = len(wanted), time.monotonic() + _SEARCH
+        lost: dict[int, GoneError] = {}
         for position in sorted(wanted):
             beat()
-            body = _fetch(fetcher, position, wanted[position], decode)
             left -= 1
+            try:
+                body = _fetch(fetcher, position, wanted[position], decode)
+            except GoneError as error:
+                lost[position] = error
+                if time.monotonic() > until:
+                    break
+                continue
             is_too_much = fetcher.bytes_returned > most or fetcher.bytes_read > reach
             if is_too_much and left and not self.unbounded:
                 raise TooMuchError(f"{len(wanted)} bodies")
             yield position, body
+        if lost:
+            text = next(iter(lost.values())).message
+            raise UnreadableError(text, lost.keys(), {wanted[position] for position in lost})
 
     def to_move(self, moves: Moves) -> list[Message]:
         """Return the records of ``cmd`` and ``in`` whose bodies must be moved.
 
         If the bodies are large, only the first few are returned; the others are moved next time.
+        Bodies that cannot be read stay where they are.
         """
         found, size = list[Message](), 0
         for fetcher, wanted in ((self.cmd, moves.commands), (self.inbox, moves.frames)):
             for position, conversation in wanted.items():
                 if size > MOVED_BYTES:
                     return found
-                found.append(fetch_record(fetcher, position, conversation))
-                size += size_of(found[-1])
+                with suppress(GoneError):
+                    found.append(fetch_record(fetcher, position, conversation))
+                    size += size_of(found[-1])
         return found
+
+    def is_lost(self, which: int, position: int) -> bool:
+        """Return whether a body of ``cmd`` (0) or ``in`` (1) is known to be unreadable."""
+        return (self.inbox if which else self.cmd).is_unreadable(position)
 
     def rest(self) -> None:
         """Close the consumers of fetchers that have read nothing since the last call."""

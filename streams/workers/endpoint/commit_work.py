@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from streams.errors import SurroundingsError
-from streams.kafka import Consumer, FencedError, GoneError, TopicPartition
-from streams.node import TooMuchError
+from streams.kafka import Consumer, FencedError, TopicPartition
+from streams.node import TooMuchError, UnreadableError
 from streams.workers.endpoint.allowance import BYTES, LONG
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
 from streams.workers.endpoint.inputs import RejectReason
@@ -84,8 +84,6 @@ class WorkCommitter:
         for owned, work in waiting:
             try:
                 applied = self._works.apply(owned, work, self._read_at)
-            except GoneError:  # concerns this partition only
-                failed.append((owned, work))
             except SurroundingsError:
                 self._works.abandon(group)
                 raise
@@ -123,6 +121,9 @@ class WorkCommitter:
     def _alone(self, owned: Partition, work: Work) -> bool:
         """Apply work in one transaction; bisect work that fails twice, down to a single item.
 
+        If bodies of dialogs that are due cannot be read, these dialogs are postponed. The others
+        are due again in the next turn, because the search for further unreadable bodies takes time.
+
         Returns ``False`` if Kafka aborted, or if a part had no room for all its records. Then later
         work must not be applied: it would advance the offsets past records that are read again, and
         these would be skipped as repeated.
@@ -130,10 +131,17 @@ class WorkCommitter:
         for _ in range(2):
             try:
                 return self._transact(owned, work)
-            except GoneError as error:
-                failure: Exception = error
             except SurroundingsError:
                 raise
+            except UnreadableError as error:  # a second attempt would search again
+                failure: Exception = error
+                owned.look_ahead.put_back(work.ahead)
+                work = replace(work, ahead=())
+                lost, rest = work.split(error.conversations)
+                if not work.messages and not lost.is_nothing:
+                    owned.arm((*rest.due, *rest.room))
+                    return self._refuse(owned, lost, _reason(error))
+                break
             except Exception as error:
                 failure = error
             if work.ahead:
@@ -144,8 +152,7 @@ class WorkCommitter:
             log.info("%s: %s failed: %r; retrying in halves", self._home, work, failure)
             return all(half.is_nothing or self._alone(owned, half) for half in halves)
         self._tracebacks.log(log, f"{self._home}: {work} failed", failure)
-        why = failure.message if isinstance(failure, GoneError) else ""
-        return self._refuse(owned, work, RejectReason(number_of(failure), why))
+        return self._refuse(owned, work, _reason(failure))
 
     def _refuse(self, owned: Partition, work: Work, rejection: RejectReason) -> bool:
         """Report a single item, or its coordinates if its content cannot be read or written."""
@@ -224,6 +231,11 @@ class WorkCommitter:
             self._consumer.seek(TopicPartition(topic, owned.number, position))
         owned.ends.clear()
         owned.pending.clear()
+
+
+def _reason(failure: Exception) -> RejectReason:
+    why = str(failure) if isinstance(failure, UnreadableError) else ""
+    return RejectReason(number_of(failure), why)
 
 
 def _halve(applied: Sequence[Applied]) -> None:

@@ -29,7 +29,9 @@ def move_bodies(
     """
     ends = owned.positions.items()
     old = TrimPoint(*(min(end, young.get((topic, owned.number), 0)) for topic, end in ends))
-    moves = None if owned.trim_point is None else moves_of(owned.endpoint, owned.trim_point, old)
+    if owned.trim_point is None:
+        return True
+    moves = moves_of(owned.endpoint, owned.trim_point, old, is_lost=owned.bodies.is_lost)
     if moves is None:
         return True
     tx = owned.endpoint.begin(owned.bodies, now, timers=False, opens=False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import uuid
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from streams.kafka import Message, size_of
@@ -63,6 +64,18 @@ class Work:
             Work(messages[:m], due[:d], probes[:p], room[:r], opens=False),
             Work(messages[m:], due[d:], probes[p:], room[r:], opens=False),
         )
+
+    def split(self, conversations: Container[uuid.UUID]) -> tuple[Work, Work]:
+        """Divide work without records into that of some conversations, and the rest."""
+
+        def part(is_chosen: bool) -> Work:
+            due, probes, room = (
+                [key for key in keys if (key[1] in conversations) is is_chosen]
+                for keys in (self.due, self.probes, self.room)
+            )
+            return Work((), due, probes, room, opens=False)
+
+        return part(True), part(False)
 
     def __str__(self) -> str:
         return (
