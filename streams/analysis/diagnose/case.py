@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from streams import routing
 from streams.analysis.diagnose.status import Status
 from streams.analysis.estate import Estate
 from streams.analysis.explain_text import failure_text
+from streams.analysis.known import Home, known
 from streams.analysis.paths.network import Ending, State, Step
 from streams.analysis.paths.path_graph import MessagePath, PathClass, PathGraph
+from streams.errors import Number
 from streams.routing import Explanation, Origin, Query, Verdict, broker_key
-from streams.topology import Database, Instance, Source
+from streams.topology import Database, Instance, Role, Source
 from streams.topology.snapshot import (
     ConversationEndpoint,
     LiveInstance,
@@ -22,6 +24,11 @@ from streams.topology.snapshot import (
 )
 
 _LEAVING = frozenset({Verdict.SEND, Verdict.FORWARD, Verdict.PROBE})
+NOT_HERE = (
+    Number.SERVICE_NOT_HERE, Number.BROKER_NOT_HERE, Number.TARGET_BROKER_NOT_HERE,
+    Number.TO_SERVICE_NOT_FOUND,
+)  # fmt: skip
+"""Errors of a path that ends because no active database has the service or the broker id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +166,12 @@ class Case:
     def _targets(self) -> Iterator[Target]:
         name = self.message.from_service
         for ending in sorted(self.graph.endings(), key=lambda end: end.at):
-            instance = self.estate.topology.instance(ending.instance)
-            database = None
-            if ending.delivered and instance is not None and ending.database is not None:
-                database = instance.database(ending.database)
-            if instance is None or database is None:
+            home = self._home_at(ending)
+            if home is None:
                 continue
             back = None if name is None else self._back(ending, name)
-            yield Target(instance, database, back, back is None or self._home(back.ending))
+            acknowledged = back is None or self._home(back.ending)
+            yield Target(home.instance, home.database, back, acknowledged)
 
     def _back(self, ending: Ending, service: str) -> MessagePath | None:
         network = self.estate.network(service, from_initiator=not self.initiator)
@@ -178,6 +183,46 @@ class Case:
     def _home(self, ending: Ending) -> bool:
         at = (ending.instance, ending.database)
         return ending.delivered and at == (self.instance.name, self.database.name)
+
+    @cached_property
+    def switched_off(self) -> tuple[Home, ...]:
+        """Return the databases that do not get the message only because their brokers are off.
+
+        With delivery off, neither a broker id nor a service name finds a database (reference 1.5).
+        """
+        end = self.failed_end
+        if end is None:
+            return ()
+        named = self.hosts_of(end.broker or self.broker or "") if end.error in NOT_HERE else ()
+        off = [home for home in named if home.instance.name == end.instance and self._off(home)]
+        return tuple(off) or self._reached_if_on(end)
+
+    def _reached_if_on(self, end: Ending) -> tuple[Home, ...]:
+        network = self.estate.once(_switched_on).network(
+            self.message.to_service, from_initiator=self.initiator
+        )
+        endings = PathGraph(network, self.graph.start).endings()
+        if end in endings:
+            return ()
+        return tuple(
+            home
+            for ending in sorted(endings, key=lambda end: end.at)
+            if (home := self._home_at(ending)) is not None and self._off(home)
+        )
+
+    def _off(self, home: Home) -> bool:
+        """Return whether delivery is off at the far side; on a mirror it cannot be on (28018)."""
+        mirror = home.database.mirror
+        replica = mirror is not None and mirror.role is Role.MIRROR
+        return not home.database.enabled and not replica and str(home) != self.at
+
+    def _home_at(self, ending: Ending) -> Home | None:
+        """Return the database to which a path delivers."""
+        instance = self.estate.topology.instance(ending.instance)
+        if instance is None or not ending.delivered or ending.database is None:
+            return None
+        database = instance.database(ending.database)
+        return None if database is None else Home(instance, database)
 
     # --- Other places that have the dialog -------------------------------------------------------
 
@@ -205,14 +250,33 @@ class Case:
             None,
         )
 
-    def host_of(self, broker: str) -> str | None:
-        """Return the ``instance/database`` that has a broker id."""
-        wanted = broker_key(broker)
-        for instance in self.estate.topology.instances.values():
-            for database in (*instance.databases.values(), instance.msdb):
-                if broker_key(database.broker_id) == wanted:
-                    return f"{instance.name}/{database.name}"
-        return None
+    def hosts_of(self, broker: str) -> tuple[Home, ...]:
+        """Return the databases that have a broker id."""
+        return known(self.estate).brokers.get(broker_key(broker), ())
+
+    def closed(self, home: Home) -> str | None:
+        """Return why a database cannot take part in dialogs, apart from its broker."""
+        live = self.snapshot.live.get(home.instance.name)
+        return None if live is None else live.closed.get(home.database.name)
+
+
+def _switched_on(estate: Estate) -> Estate:
+    """Return the estate with every broker on that is off.
+
+    An active database of the same instance with the same id is off instead, see 9772.
+    """
+    instances = estate.topology.instances
+    on = {name: _with_brokers_on(instance) for name, instance in instances.items()}
+    return Estate(replace(estate.topology, instances=on), estate.now)
+
+
+def _with_brokers_on(instance: Instance) -> Instance:
+    off = {broker_key(d.broker_id) for d in instance.databases.values() if not d.enabled}
+    databases = {
+        name: replace(d, enabled=not d.enabled or broker_key(d.broker_id) not in off)
+        for name, d in instance.databases.items()
+    }
+    return replace(instance, databases=databases)
 
 
 def _covered(kind: PathClass, good: list[PathClass]) -> bool:

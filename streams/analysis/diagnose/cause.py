@@ -33,7 +33,8 @@ class Cause(Generic[C]):
 
     ``numbers``: SQL Server's errors that indicate it. ``rule``: the section of the reference.
     ``find`` returns the evidence, or nothing if the cause does not apply. A cause that is not
-    ``bad`` is reported but requires no action.
+    ``bad`` is reported but requires no action. ``implies``: later causes that only follow from
+    this one, so they are not reported with it.
     """
 
     code: str
@@ -44,3 +45,4 @@ class Cause(Generic[C]):
     remedy: str
     find: Callable[[C], Evidence | None]
     bad: bool = True
+    implies: tuple[str, ...] = ()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from streams.analysis.diagnose.brokers import elsewhere
 from streams.analysis.diagnose.case import Case, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
 from streams.analysis.diagnose.sender import by_status, status_of
 from streams.errors import Number
+from streams.prose import listed
 from streams.routing import parse_address
 from streams.topology import Route
 
@@ -56,7 +58,11 @@ def _near_name(case: Case) -> str | None:
 
 
 def _service_not_here(case: Case) -> Evidence | None:
-    return _decided(case, Number.SERVICE_NOT_HERE, (9796,))
+    found = _decided(case, Number.SERVICE_NOT_HERE, (9796,))
+    others = elsewhere(case)
+    if found is None or not others:
+        return found
+    return (*found, f"the service is also in {listed(map(str, others))}")
 
 
 def _broker_not_here(case: Case) -> Evidence | None:
@@ -67,8 +73,9 @@ def _broker_not_here(case: Case) -> Evidence | None:
 
 
 def where_is(case: Case, broker: str) -> str:
-    """Return a sentence that names the database with the given broker id."""
-    return f"broker id {broker} is {case.host_of(broker) or 'not in the snapshot'}"
+    """Return a sentence that names the databases with the given broker id."""
+    hosts = listed([str(home) for home in case.hosts_of(broker)])
+    return f"broker id {broker} is {hosts or 'not in the snapshot'}"
 
 
 def _address(case: Case) -> Evidence | None:

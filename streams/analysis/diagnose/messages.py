@@ -69,11 +69,15 @@ def _of_message(group: Group[Case]) -> Diagnosis:
 
 
 def _walk(case: Case) -> tuple[Cause[Case], Evidence, tuple[Cause[Case], ...]]:
-    """Return the first cause that applies, its evidence, and the bad causes after it."""
+    """Return the first cause that applies, its evidence, and the other causes after it."""
     hits = [(cause, found) for cause in CAUSES if (found := cause.find(case))]
     (first, evidence), *rest = hits
-    waiting = ("unexplained", "in-flight", "beyond-the-snapshot", "obstacle-gone")
-    return first, evidence, tuple(cause for cause, _ in rest if cause.code not in waiting)
+    left_out = (*_LAST, *first.implies)
+    return first, evidence, tuple(cause for cause, _ in rest if cause.code not in left_out)
+
+
+_LAST = ("target-id-shared", "obstacle-gone", "beyond-the-snapshot", "in-flight", "unexplained")
+"""Causes that are reported only if no other cause applies."""
 
 
 def _merged(found: Iterable[Diagnosis]) -> Iterator[Diagnosis]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from streams.analysis.diagnose import classify, leaks, sender, target, transport
+from streams.analysis.diagnose import brokers, classify, leaks, sender, target, transport
 from streams.analysis.diagnose.case import Case
 from streams.analysis.diagnose.cause import Cause
 from streams.analysis.diagnose.leaks import Side
 
 CAUSES: tuple[Cause[Case], ...] = (
+    *brokers.SENDER,
     *sender.CAUSES,
+    *brokers.TARGET,
     *classify.CAUSES,
     *transport.CAUSES,
     *target.CAUSES,

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from streams.analysis.diagnose.brokers import SHARED
 from streams.analysis.diagnose.case import Case, Target, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
 from streams.analysis.diagnose.sender import by_status, status_of
 from streams.analysis.explain_text import failure_text
+from streams.analysis.known import Home
 from streams.analysis.paths.network import Disposition
 from streams.topology import Securable, accepts, queue_of
 
 _PARKED = (9617, 11219, 28005)
-_CLOSED = (28012, 28013, 28014, 28015, 28016, 28018)
+_CLOSED = (28012, 28014, 28015, 28016, 28018)
 _CLASSIFIED = (9750, 9770, 9783, 9785, 9793, 9795, 9796)
 
 
 def _closed(case: Case) -> Evidence | None:
     for target in case.targets:
-        live = case.snapshot.live.get(target.instance.name)
-        why = None if live is None else live.closed.get(target.database.name)
+        why = case.closed(Home(target.instance, target.database))
         if why is not None and str(target) != case.at:
             return (placed(f"{target} is {why}", target.database.source),)
     return status_of(case, _CLOSED)
@@ -156,6 +157,7 @@ CAUSES: tuple[Cause[Case], ...] = (
         "The snapshot shows no problem on this side. Take a snapshot of the far instance too, "
         "or watch Broker:Message Undeliverable there.",
     ),
+    SHARED,
     Cause(
         "obstacle-gone", Stage.WAITING, "The cause in transmission_status no longer exists",
         (), "reference 4.5",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -128,8 +129,56 @@ def dropped(found: dict[str, Document]) -> None:
     route(broker_instance=None)(found)
 
 
+def copied(name: str, at: str, **more: object) -> Change:
+    """Restore a copy of a database at a server, with the broker id of the original."""
+
+    def change(found: dict[str, Document]) -> None:
+        document = next(d for d in found.values() if name in map(str, named(d)))
+        row_ = next(r for r in document["databases"] if r["name"] == name)
+        copy_ = {**row_, "name": "Copy", "database_id": 7, "is_broker_enabled": True, **more}
+        found[at]["databases"].append(copy_)
+        empty = {"database_name": "Copy", "transmission_queue": [], "conversation_endpoints": []}
+        found[at]["in_database"].append({**copy.deepcopy(part(document, name)), **empty})
+
+    return change
+
+
+def named(document: Document) -> list[str]:
+    return [row_["name"] for row_ in document["databases"]]
+
+
+def off(name: str) -> Change:
+    return database(name, is_broker_enabled=False)
+
+
+def both(*changes: Change) -> Change:
+    def change(found: dict[str, Document]) -> None:
+        for each in changes:
+            each(found)
+
+    return change
+
+
+def without_services(name: str) -> Change:
+    return lambda found: part(found[name], "Copy").update(services=[])
+
+
+def target_here(found: dict[str, Document]) -> None:
+    """Move the target's database to the sender's instance; A's only route is AutoCreatedLocal."""
+    only_local(found)
+    found["ServerA"]["databases"].append({**found["ServerB"]["databases"][1], "database_id": 6})
+    found["ServerA"]["in_database"].append(b(found))
+    del found["ServerB"]
+
+
+def off_here(found: dict[str, Document]) -> None:
+    target_here(found)
+    found["ServerA"]["databases"][2]["is_broker_enabled"] = False
+
+
 REFUSED = "Connection attempt failed with error: '10061(No connection could be made.)'."
 TRIGGERS: dict[str, list[Change]] = {
+    "sender-id-in-use": [both(off("ServerA"), copied("DatabaseA", "ServerA"))],
     "delivery-off": [database("ServerA", is_broker_enabled=False)],
     "database-closed": [
         database("ServerA", is_read_only=True),
@@ -146,6 +195,22 @@ TRIGGERS: dict[str, list[Change]] = {
         status("Service Broker received an error message on this conversation."),
     ],
     "lifetime-over": [side(lifetime=moment(NOW - 1))],
+    "target-id-in-use": [
+        both(off("ServerB"), copied("DatabaseB", "ServerB"), without_services("ServerB"),
+             row(to_broker_instance=TO_B)),
+        both(off("ServerB"), copied("DatabaseB", "ServerA"), row(to_broker_instance=TO_B)),
+    ],
+    "target-broker-off": [
+        off("ServerB"),
+        both(off("ServerB"), row(to_broker_instance=TO_B)),
+        both(off("ServerB"), route(broker_instance=None)),
+        both(off("ServerB"), row(to_broker_instance=TO_B),
+             lambda found: found["ServerB"]["in_database"].remove(b(found))),
+        off_here,
+        both(off_here, row(to_broker_instance=TO_B)),
+        status("The Service Broker in the target database is unavailable: 'The service broker is "
+               "administratively disabled.'."),
+    ],
     "route-expired": [expired],
     "no-route": [no_route],
     "service-not-here": [only_local],
@@ -192,6 +257,13 @@ TRIGGERS: dict[str, list[Change]] = {
     "send-denied": [lambda found: b(found).update(database_permissions=[])],
     "no-way-back": [no_back],
     "target-unreachable": [status("The target service broker is unreachable.")],
+    "target-id-shared": [
+        both(off_here, copied("DatabaseB", "ServerA"),
+             status("The target service name matched a LOCAL route, but there is no service")),
+        both(off("ServerB"), copied("DatabaseB", "ServerB")),
+        copied("DatabaseB", "ServerB", is_broker_enabled=False),
+        copied("DatabaseB", "ServerA"),
+    ],
     "obstacle-gone": [status("No route matches the destination service name for this.")],
     "beyond-the-snapshot": [route(address="tcp://Elsewhere:4022")],
     "in-flight": [row(enqueue_time=moment(NOW - 5))],
@@ -408,3 +480,64 @@ def test_a_topology_describes_what_no_snapshot_was_taken_of(tmp_path: Path) -> N
     assert first(diagnose(snapshot, NOW)) == "beyond-the-snapshot"
     seen = load_snapshot(write_json(tmp_path / "all", documents(topology))).topology
     assert first(diagnose(snapshot, NOW, seen)) == "unexplained"
+
+
+# --- Brokers that are off, and copies ------------------------------------------------------------
+
+
+def test_a_broker_that_is_off_explains_why_nothing_is_found(tmp_path: Path) -> None:
+    """Neither "no service here" nor "the path drops it" is another problem."""
+    for number, change in enumerate(TRIGGERS["target-broker-off"] + TRIGGERS["target-id-in-use"]):
+        [one] = [d for d in diagnosed(tmp_path / str(number), change).found if not d.leak]
+        assert one.also == ()
+
+
+def test_enable_broker_is_no_remedy_while_the_id_is_in_use(tmp_path: Path) -> None:
+    """9772: an active database of the same instance has the id; one elsewhere prevents nothing."""
+    [one] = diagnosed(tmp_path / "1", TRIGGERS["sender-id-in-use"][0]).found
+    assert "NEW_BROKER" in one.cause.remedy and one.also == ()
+    assert "ServerA/DatabaseA (off) and ServerA/Copy (on) have the broker id" in one.evidence[1]
+    elsewhere = (off("ServerA"), copied("DatabaseA", "ServerB"))
+    [one] = diagnosed(tmp_path / "2", *elsewhere).found
+    assert one.cause.code == "delivery-off"
+
+
+NO_COPIES: dict[str, tuple[str, list[Change]]] = {
+    "a mirrored pair": ("unexplained", [copied("DatabaseB", "ServerA"), lambda found: [
+        found[name].update(database_mirroring=[
+            {"database_id": n, "mirroring_guid": guid("pair"), "mirroring_role": role}
+        ]) for name, n, role in (("ServerB", 5, 1), ("ServerA", 7, 2))
+    ]]),
+    "a database snapshot": ("unexplained", [
+        copied("DatabaseB", "ServerB", is_broker_enabled=False, is_read_only=True)
+    ]),
+    "a restored backup": ("unexplained", [
+        copied("DatabaseB", "ServerA", is_broker_enabled=False)
+    ]),
+    "another obstacle": ("queue-off", [
+        queue_off, copied("DatabaseB", "ServerB", is_broker_enabled=False)
+    ]),
+    "a young message": ("in-flight", [
+        copied("DatabaseB", "ServerA"), row(enqueue_time=moment(NOW - 5))
+    ]),
+    "the dialog is there": ("unexplained", [
+        copied("DatabaseB", "ServerB", is_broker_enabled=False),
+        lambda found: b(found).update(conversation_endpoints=[
+            endpoint("d1", is_initiator=False, conversation_handle=guid("other"))
+        ]),
+    ]),
+    "an old database with the same service": ("service-not-here", [
+        only_local,
+        copied("DatabaseB", "ServerA", is_broker_enabled=False, service_broker_guid=guid("old")),
+    ]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_COPIES)
+def test_a_database_that_is_off_or_a_copy_is_not_always_the_cause(
+    tmp_path: Path, name: str
+) -> None:
+    code, changes = NO_COPIES[name]
+    diagnoses = diagnosed(tmp_path, *changes)
+    assert first(diagnoses) == code
+    assert not codes(diagnoses) & {"target-id-shared", "target-id-in-use", "target-broker-off"}
