@@ -153,8 +153,27 @@ CAUSES: tuple[Cause[Case], ...] = (
     ),
     by_status(
         "master-key", Stage.SECURITY, "The database master key is missing or cannot be opened",
-        (28050, 28051, 28054), "reference 4.14",
+        (28050, 28051, 28054, 28058), "reference 4.14",
         "CREATE MASTER KEY in the database; after a restore on another server: OPEN MASTER KEY and "
         "ALTER MASTER KEY ADD ENCRYPTION BY SERVICE MASTER KEY.",
+    ),
+    # Sources: the documentation of 15404 and 15517, the text of 33009, and for TRUSTWORTHY the
+    # documentation's tutorial "Completing a conversation between databases".
+    by_status(
+        "database-owner", Stage.SECURITY, "The owner of a database is not a valid login",
+        (15404, 15517, 28020, 33009), "reference 4.6",
+        "ALTER AUTHORIZATION ON DATABASE::... TO [sa], or to another login of SQL Server, for the "
+        "database that the message names; if it names none, for the target's and the sender's. "
+        "The owner is often unknown after a restore on another server. 15404: SQL Server's service "
+        "account cannot look up the owner's Windows account.",
+    ),
+    by_status(
+        "database-access", Stage.SECURITY,
+        "A database of the same instance does not trust the sender's database",
+        (916,), "reference 4.6",
+        "Between databases of one instance: ALTER DATABASE ... SET TRUSTWORTHY ON in the sender's "
+        "database, and ALTER AUTHORIZATION ON DATABASE::... to an owner that is a login with "
+        "access to the target database. Without TRUSTWORTHY, use certificates and a remote service "
+        "binding, as between instances.",
     ),
 )  # fmt: skip

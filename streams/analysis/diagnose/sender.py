@@ -87,7 +87,7 @@ CAUSES: tuple[Cause[Case], ...] = (
     ),
     by_status(
         "engine-trouble", Stage.SENDER, "The transmitter of the sender's instance failed",
-        (9642, 9736, 9756, 9782, 28072, 28073, 28090), "reference 4.6",
+        (9642, 9736, 9756, 9782, 28069, 28072, 28073, 28090), "reference 4.6",
         "Search the server's error log around the enqueue time for memory shortages, locks on the "
         "transmission queue, or an unavailable database. The transmitter resumes on its own.",
     ),

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from streams.topology.snapshot import STATUS_NUMBERS
 
-_PHRASES: tuple[tuple[int, str], ...] = (
+PHRASES: tuple[tuple[int, str], ...] = (
     (28034, "does not have connect permission"),
     (28027, "there is no compatible"),
     (28035, "certificate used by the peer is invalid"),
@@ -26,7 +26,17 @@ _PHRASES: tuple[tuple[int, str], ...] = (
     (28031, "an os call failed"),
     (28028, "connection was closed by peer"),
     (28080, "endpoint is not configured"),
-    (28038, "connection handshake failed"),
+    (28026, "not enough memory available"),
+    (28029, "unexpected event ("),
+    (28038, "handshake verification failed"),
+    (28039, "not of type of the negotiated package"),
+    (28059, "received premaster secret"),
+    (28070, "sspi message confirm status is unexpected"),
+    (28079, "sspi packet is not of the expected direction"),
+    (28081, "returned when trying to send a handshake message"),
+    (28082, "occurred when trying to marshal a message"),
+    (28022, "sql server instance: the certificate is not yet valid"),
+    (28023, "sql server instance: the certificate has expired"),
     (28048, "login attempt by user"),
     (28047, "login attempt failed"),
     (9752, "not permitted to log in"),
@@ -85,9 +95,19 @@ _PHRASES: tuple[tuple[int, str], ...] = (
     (28015, "database is in single-user mode"),
     (28016, "dropped because the service broker in the target database"),
     (28012, "service broker in the target database is unavailable"),
+    (916, "is not able to access the database"),
+    (15404, "obtain information about windows nt group/user"),
+    (15517, "cannot execute as the database principal"),
+    (28020, "could not create user token"),
+    (33009, "database owner sid recorded in the master database"),
     (8494, "do not have permission to access the service"),
+    (11215, "does not have permission to send to the service"),
+    (28056, "does not have control permission on the service"),
     (9617, "is currently disabled"),
-    (11219, "destination queue is disabled"),
+    (11219, "destination queue has been disabled"),
+    (28021, "delivered to the local service targeted by this dialog"),
+    (28058, "could not upgrade this conversation"),
+    (28069, "unexpected session key"),
     (28005, "while enqueueing a message in the target queue"),
     (28073, "out of memory condition has occurred in the service broker message transmitter"),
     (28072, "error occurred in the service broker message transmitter"),
@@ -104,10 +124,11 @@ _WINDOWS = {
     10054: 9755, 10053: 9759, 64: 9755,
 }  # fmt: skip
 """SQL Server's error for each Windows error number, for texts with no other readable part."""
-_WRAPPERS = frozenset({9736, 9782, 9756, 9642, 28005, 28072})
-"""Errors whose text names the actual error: ``Error: 8494, State: 1.``"""
+_WRAPPERS = frozenset({9642, 9736, 9756, 9782, 28005, 28012, 28016, 28047, 28048, 28072, 28090})
+"""Errors that contain the actual error: its number (``Error: 8494, State: 1.``) or its text."""
 _KNOWN = frozenset(STATUS_NUMBERS)
 _NUMBER = re.compile(r"(?<![\w.])\d{4,5}(?![\w.]\d)")
+_INNER = re.compile(r"[:：]\s*(\d{2,5})\s*[,，、]")
 _QUOTED = re.compile(r"['‘«„\"](\d{2,5})\s*[(（]")
 _DIRECTIVE = re.compile(r"%(?:\.\*)?[-+#0-9.*]*(?:I64|l|h)?[a-zA-Z](?:_[A-Z]+)?|%\d+!.*?!")
 
@@ -136,7 +157,8 @@ def read_status(text: str | None, texts: Mapping[int, tuple[str, ...]]) -> Statu
     if not status:
         return Status("", None)
     found = [*_by_template(status, texts), *_by_phrase(status)]
-    numbers = [int(n) for n in _NUMBER.findall(status) if int(n) in _KNOWN]
+    named = (*_INNER.findall(status), *_NUMBER.findall(status))
+    numbers = [int(n) for n in named if int(n) in _KNOWN]
     if found and found[0] not in _WRAPPERS:
         return Status(status, found[0])
     windows = [_WINDOWS[int(n)] for n in _QUOTED.findall(status) if int(n) in _WINDOWS]
@@ -146,7 +168,7 @@ def read_status(text: str | None, texts: Mapping[int, tuple[str, ...]]) -> Statu
 
 def _by_phrase(status: str) -> Iterator[int]:
     folded = status.casefold()
-    return (number for number, phrase in _PHRASES if phrase in folded)
+    return (number for number, phrase in PHRASES if phrase in folded)
 
 
 def _by_template(status: str, texts: Mapping[int, tuple[str, ...]]) -> list[int]:

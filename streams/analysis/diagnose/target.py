@@ -11,7 +11,8 @@ from streams.analysis.known import Home
 from streams.analysis.paths.network import Disposition
 from streams.topology import Securable, accepts, queue_of
 
-_PARKED = (9617, 11219, 28005)
+_PARKED = (9617, 11219)
+_DENIED = (8494, 11215, 28056)
 _CLOSED = (28012, 28014, 28015, 28016, 28018)
 _CLASSIFIED = (9750, 9770, 9783, 9785, 9793, 9795, 9796)
 
@@ -69,7 +70,7 @@ def _denied(case: Case) -> Evidence | None:
                 named = f"{case.message.to_service} of {target}"
                 none = f"no principal has the SEND permission on {named}"
                 return (placed(none, target.database.source if not service else service.source),)
-    return status_of(case, (8494,))
+    return status_of(case, _DENIED)
 
 
 def _no_return_path(case: Case) -> Evidence | None:
@@ -138,10 +139,17 @@ CAUSES: tuple[Cause[Case], ...] = (
     ),
     Cause(
         "send-denied", Stage.ACCEPTANCE, "SEND permission is missing on the target service",
-        (8494,), "reference 4.14 (8494, 11215)",
+        _DENIED, "reference 4.14 (8494, 11215)",
         "In the target database: GRANT SEND ON SERVICE::... TO public if dialogs are not "
         "encrypted, otherwise TO the user that owns the initiator's certificate in that database.",
         _denied,
+    ),
+    by_status(
+        "enqueue-failed", Stage.ACCEPTANCE, "The message could not be put into the target's queue",
+        (28005, 28021), "reference 4.6",
+        "28005 names the inner error. For 28021, watch Broker:Message Undeliverable at the "
+        "target's instance for a minute: its error is the reason. Check that the owners of both "
+        "databases are valid logins, and read the error log.",
     ),
     Cause(
         "no-way-back", Stage.ACKNOWLEDGEMENT, "The message arrives, but acknowledgements do not",

@@ -177,8 +177,8 @@ CAUSES: tuple[Cause[Case], ...] = (
     ),
     by_status(
         "authentication", Stage.TRANSPORT, "Authentication between the servers failed",
-        (9751, 9758, 28026, 28028, 28029, 28030, 28031, 28035, 28036, 28037, 28038, 28045, 28047,
-         28048),
+        (9751, 9758, 28022, 28023, 28026, 28028, 28029, 28030, 28031, 28035, 28036, 28037, 28038,
+         28039, 28045, 28047, 28048, 28059, 28070, 28079, 28081, 28082),
         "reference 4.14",
         "With Windows authentication: check that the service accounts are in the same domain or in "
         "trusting domains, and check their SPNs. With certificates: check that each side has the "

@@ -12,6 +12,7 @@ import pytest
 from streams.analysis.diagnose import CAUSES, Diagnoses, diagnose, diagnoses_text
 from streams.analysis.diagnose.text import LISTED
 from streams.topology.snapshot import load_snapshot
+from tests.analysis.diagnose.texts import text
 from tests.snapshots import (
     NOW,
     Document,
@@ -44,8 +45,8 @@ def stuck(found: dict[str, Document], **more: object) -> None:
     a(found)["conversation_endpoints"] = [endpoint("d1")]
 
 
-def status(text: str) -> Change:
-    return lambda found: a(found)["transmission_queue"][0].update(transmission_status=text)
+def status(written: str) -> Change:
+    return lambda found: a(found)["transmission_queue"][0].update(transmission_status=written)
 
 
 def side(**more: object) -> Change:
@@ -223,6 +224,17 @@ TRIGGERS: dict[str, list[Change]] = {
     "no-binding": [status("Dialog security ... there is no remote service binding for it.")],
     "certificate": [status("The security certificate bound to principal (Id: 5) has expired.")],
     "master-key": [status("Could not save a dialog session key. A master key is required.")],
+    "database-owner": [
+        status(text(28005, 15517, 1, text(15517, "dbo"))),
+        status(text(28005, 33009, 2, text(33009, "Shop", "Shop"))),
+        status(text(9736, 15404, 19, text(15404, "CORP\\ann", "0x5"))),
+        status("Eine Ausnahme ist aufgetreten. Fehler: 15517, Status: 1."),
+        status(text(28020)),
+    ],
+    "database-access": [
+        status(text(28005, 916, 3, text(916, "sa", "Shop"))),
+        status(text(916, "sa", "Shop")),
+    ],
     "no-endpoint": [
         server("ServerA", "service_broker_endpoints", state=1),
         lambda found: found["ServerA"].update(service_broker_endpoints=[]),
@@ -252,9 +264,17 @@ TRIGGERS: dict[str, list[Change]] = {
         database("ServerB", user_access=1),
         status("The Service Broker in the target database is unavailable: 'x'."),
     ],
-    "queue-off": [queue_off, status("The service queue \"q\" is currently disabled.")],
+    "queue-off": [queue_off, status(text(9617)), status(text(11219))],
     "contract-refused": [row(service_contract_name="Other")],
-    "send-denied": [lambda found: b(found).update(database_permissions=[])],
+    "send-denied": [
+        lambda found: b(found).update(database_permissions=[]),
+        status(text(11215)),
+        status(text(28056)),
+    ],
+    "enqueue-failed": [
+        status(text(28005, 1205, 13, "Transaction (Process ID 7) was deadlocked.")),
+        status(text(28021)),
+    ],
     "no-way-back": [no_back],
     "target-unreachable": [status("The target service broker is unreachable.")],
     "target-id-shared": [
@@ -467,9 +487,9 @@ def test_a_long_answer_is_cut_with_a_note(tmp_path: Path) -> None:
     a(found)["transmission_queue"] = [message(f"d{n}", f"Service{n}") for n in range(30)]
     diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
     assert len(diagnoses.found) == 30
-    text = diagnoses_text(diagnoses)
-    assert text.count("service-not-here,") == LISTED
-    assert "\n5 more, of 5 rows: see --format json.\n" in text
+    answer = diagnoses_text(diagnoses)
+    assert answer.count("service-not-here,") == LISTED
+    assert "\n5 more, of 5 rows: see --format json.\n" in answer
 
 
 def test_a_topology_describes_what_no_snapshot_was_taken_of(tmp_path: Path) -> None:

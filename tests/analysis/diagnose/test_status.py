@@ -8,48 +8,76 @@ import pytest
 
 from streams.analysis.diagnose import CAUSES, read_status
 from streams.analysis.diagnose.meanings import meaning
+from streams.analysis.diagnose.status import PHRASES
 from streams.topology.snapshot import STATUS_NUMBERS
+from tests.analysis.diagnose.texts import TEXTS, text
 
-ENGLISH = {
-    9750: "No route matches the destination service name for this conversation. Create a route to "
-    "the destination service name for messages in this conversation to be delivered.",
-    9796: "The target service name matched a LOCAL route, but there is no service by that name in "
-    "the local SQL Server instance.",
-    9753: "The target service broker is unreachable.",
-    28017: "The message has been dropped because the target service broker is unreachable.",
-    9791: "The broker is disabled in the sender's database.",
-    9789: "Unable to route the incoming message. The system database msdb containing routing "
-    "information is not available. The broker is disabled in msdb.",
-    9748: "The Service Broker protocol transport is not available.",
-    28027: "Connection handshake failed. There is no compatible authentication protocol. State 21.",
-    28034: "Connection handshake failed. The login 'D\\x$' does not have CONNECT permission on the "
-    "endpoint. State 84.",
-    28013: "The Service Broker in the target database is unavailable: 'The service broker is "
-    "administratively disabled.'.",
-    9727: "Dialog security is not available for this conversation because there is no remote "
-    "service binding for the target service. Create a remote service binding, or specify "
-    "ENCRYPTION = OFF in the BEGIN DIALOG statement.",
-}
 GERMAN = {9750: ("Keine Route entspricht dem Zieldienstnamen für diese Konversation.",),
           9754: ("Verbindungsversuch mit Fehler: '%.*ls'.",),
           9736: ("Fehler bei der Dialogübertragung: Fehler: %i, Status: %i. %.*ls",)}  # fmt: skip
 
 
-@pytest.mark.parametrize("number", ENGLISH)
-def test_english_by_its_phrases(number: int) -> None:
-    assert read_status(ENGLISH[number], {}).number == number
+TEMPLATES = {number: (template,) for number, template in TEXTS.items()}
+INNER: dict[str, int] = {
+    text(28012, text(28013)): 28013,
+    text(28016, text(28014)): 28014,
+    text(28012, text(28018)): 28018,
+    text(28005, 15517, 1, text(15517, "dbo")): 15517,
+    text(28005, 33009, 2, text(33009, "Shop", "Shop")): 33009,
+    text(28005, 916, 3, text(916, "sa", "Shop")): 916,
+    text(28005, 916, 3): 916,
+    text(28005, 1205, 13, "Transaction (Process ID 7) was deadlocked."): 28005,
+    text(9736, 15404, 19, text(15404, "CORP\\ann", "0x5")): 15404,
+    text(9736, 28051, 1, "x"): 28051,
+    text(9736, 17, 1, "x"): 9736,
+    text(28072, 3, 8494, 1, 5): 8494,
+    text(9754, "10061(No connection could be made.)"): 9754,
+    text(28035, "The certificate has expired."): 28035,
+    text(9642, 8474, 11, "Target", "10.0.0.1"): 9642,
+    "Fehler bei der Dialogübertragung: Fehler: 916, Status: 1.": 916,
+    "出现错误：错误：15517，状态：1。": 15517,
+    "Queue 916, port 4022.": 0,
+}
+HANDSHAKES = [n for n, t in TEXTS.items() if t.startswith("Connection handshake failed")]
+
+
+@pytest.mark.parametrize("number", STATUS_NUMBERS)
+def test_every_text_of_the_documentation_is_recognized(number: int) -> None:
+    """By its phrase alone, and together with the templates of all errors."""
+    assert read_status(text(number), {}).number == number
+    assert read_status(text(number), TEMPLATES).number == number
+
+
+def test_every_phrase_is_in_the_text_of_its_error() -> None:
+    assert [p for n, p in PHRASES if p not in TEXTS[n].casefold()] == []
+    assert {n for n, _ in PHRASES} == set(TEXTS) == set(STATUS_NUMBERS)
+
+
+@pytest.mark.parametrize("status", INNER)
+def test_an_error_that_another_one_names(status: str) -> None:
+    for templates in ({}, TEMPLATES):
+        assert (read_status(status, templates).number or 0) == INNER[status]
+
+
+@pytest.mark.parametrize("number", HANDSHAKES)
+def test_a_failed_login_names_the_handshakes_error(number: int) -> None:
+    """28047 and 28048 end with the reason and the peer's address."""
+    for wrapper, values in ((28047, ("Service Broker",)), (28048, ("Service Broker", "x"))):
+        status = text(wrapper, *values, text(number), "[CLIENT: 10.0.0.1]")
+        assert read_status(status, {}).number == number
+        assert read_status(status, TEMPLATES).number == number
 
 
 def test_nothing_was_tried() -> None:
-    for text in (None, "", "  "):
-        status = read_status(text, {})
+    for empty in (None, "", "  "):
+        status = read_status(empty, {})
         assert (status.empty, status.number, status.unknown) == (True, None, False)
 
 
 def test_any_language_by_the_servers_own_words() -> None:
-    text = "Keine Route entspricht dem Zieldienstnamen für diese Konversation."
-    assert read_status(text, {}).unknown
-    assert read_status(text, GERMAN).number == 9750
+    status = "Keine Route entspricht dem Zieldienstnamen für diese Konversation."
+    assert read_status(status, {}).unknown
+    assert read_status(status, GERMAN).number == 9750
     assert read_status("Verbindungsversuch mit Fehler: 'x'.", GERMAN).number == 9754
 
 
@@ -76,12 +104,8 @@ def test_any_language_by_a_number_in_it() -> None:
 
 
 def test_a_wrapped_error_takes_precedence_over_its_wrapper() -> None:
-    text = "An error occurred in dialog transmission: Error: 28051, State: 1. x"
-    assert read_status(text, {}).number == 28051
-    text = "Fehler bei der Dialogübertragung: Fehler: 8494, Status: 1. x"
-    assert read_status(text, GERMAN).number == 8494
-    unknown = "An error occurred in dialog transmission: Error: 17, State: 1. x"
-    assert read_status(unknown, {}).number == 9736
+    status = "Fehler bei der Dialogübertragung: Fehler: 8494, Status: 1. x"
+    assert read_status(status, GERMAN).number == 8494
 
 
 def test_a_number_that_is_none_of_ours_is_not_taken() -> None:
