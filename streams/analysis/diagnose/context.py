@@ -11,13 +11,14 @@ from streams.prose import counted
 
 def context(case: Case) -> Iterator[str]:
     """Yield sentences that help to judge a cause."""
-    yield from _status(case)
+    yield from status_text(case)
     yield from _copies(case)
     yield from _far_sides(case)
     yield from _connections(case)
 
 
-def _status(case: Case) -> Iterator[str]:
+def status_text(case: Case) -> Iterator[str]:
+    """Yield sentences that say what the last attempt reported."""
     if case.status.empty:
         yield "transmission_status is empty: no attempt was made, or the last one did not fail"
     elif case.status.number is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
 
 from streams.analysis.diagnose.case import Case
 from streams.analysis.diagnose.cause import Cause, Evidence
-from streams.analysis.diagnose.context import context
+from streams.analysis.diagnose.context import context, status_text
 from streams.analysis.diagnose.group import EXAMPLES, Group
 from streams.analysis.diagnose.report import Diagnosis
 from streams.analysis.diagnose.status import Status, read_status
@@ -58,11 +59,19 @@ def _age(live: LiveInstance, since: float | None) -> float | None:
     return None if since is None or live.taken_at is None else max(live.taken_at - since, 0.0)
 
 
-def _of_message(group: Group[Case]) -> Diagnosis:
+_Found = tuple[Hashable, Evidence, Diagnosis]
+"""A diagnosis with its cause and services, and with the facts of its evidence."""
+
+
+def _of_message(group: Group[Case]) -> _Found:
     case = group.first
     cause, found, also = _walk(case)
+    reported = tuple(status_text(case))
+    facts = tuple(sentence for sentence in found if sentence not in reported)
+    text = case.status.text if cause.code == "unexplained" else None
+    head = (cause.code, case.at, case.message.from_service, case.message.to_service, text)
     evidence = tuple(dict.fromkeys((*found, *context(case))))
-    return Diagnosis(
+    return head, facts, Diagnosis(
         cause, case.at, case.message.from_service or "", case.message.to_service, group.count,
         group.oldest, evidence, also, tuple(group.conversations), tuple(group.sources),
     )  # fmt: skip
@@ -80,17 +89,31 @@ _LAST = ("target-id-shared", "obstacle-gone", "beyond-the-snapshot", "in-flight"
 """Causes that are reported only if no other cause applies."""
 
 
-def _merged(found: Iterable[Diagnosis]) -> Iterator[Diagnosis]:
-    """Merge diagnoses with the same cause, services and evidence."""
+def _merged(found: Iterable[_Found]) -> Iterator[Diagnosis]:
+    """Merge diagnoses with the same cause, services and facts, whatever their statuses report.
+
+    A diagnosis without facts, which is known only from its status, is merged with the first one
+    that has facts.
+    """
     groups: dict[Hashable, list[Diagnosis]] = {}
-    for one in found:
-        groups.setdefault((one.cause.code, one.at, one.of, one.to, one.evidence), []).append(one)
-    for same in groups.values():
-        ages = [d.oldest for d in same if d.oldest is not None]
-        first = same[0]
-        yield Diagnosis(
-            first.cause, first.at, first.of, first.to, sum(d.count for d in same),
-            max(ages, default=None), first.evidence, first.also,
-            tuple(c for d in same for c in d.conversations)[:EXAMPLES],
-            tuple(s for d in same for s in d.sources)[:EXAMPLES],
-        )  # fmt: skip
+    known: dict[Hashable, Evidence] = {}
+    for head, facts, one in sorted(found, key=lambda each: not each[1]):
+        facts = facts or known.get(head, ())
+        known.setdefault(head, facts)
+        groups.setdefault((head, facts), []).append(one)
+    yield from map(_one, groups.values())
+
+
+def _one(same: list[Diagnosis]) -> Diagnosis:
+    """Return the sum of diagnoses, with the evidence of the largest ones."""
+    largest = sorted(same, key=lambda d: -d.count)
+    ages = [d.oldest for d in same if d.oldest is not None]
+    return replace(
+        largest[0],
+        count=sum(d.count for d in same),
+        oldest=max(ages, default=None),
+        evidence=tuple(dict.fromkeys(s for d in largest[:EXAMPLES] for s in d.evidence)),
+        also=tuple(dict.fromkeys(cause for d in largest for cause in d.also)),
+        conversations=tuple(c for d in largest for c in d.conversations)[:EXAMPLES],
+        sources=tuple(s for d in largest for s in d.sources)[:EXAMPLES],
+    )

@@ -93,7 +93,7 @@ def _no_return_path(case: Case) -> Evidence | None:
 def _obstacle_gone(case: Case) -> Evidence | None:
     if case.status.number not in _CLASSIFIED or case.failure is not None:
         return None
-    return (f"transmission_status reports {case.status.number}, but {case.decided}",)
+    return (case.decided,)
 
 
 def _beyond(case: Case) -> Evidence | None:

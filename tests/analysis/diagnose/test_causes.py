@@ -482,6 +482,56 @@ def test_rows_with_one_cause_are_one_line_the_heaviest_first(tmp_path: Path) -> 
     assert summary == {"messages": 254, "stuck": 253, "endpoints": 0, "leaked": 0}
 
 
+GROUPS: dict[str, tuple[Change, list[str], list[tuple[str, int]]]] = {
+    "a fact": (queue_off, ["", text(9617), text(9753), ""], [("queue-off", 4)]),
+    "only statuses": (
+        both(), [text(28034, "A"), text(9752, "B"), text(28034, "C"), text(9751, "x")],
+        [("connect-denied", 3), ("authentication", 1)],
+    ),
+    "the cause is gone": (both(), [text(9750), text(9796)], [("obstacle-gone", 2)]),
+    "unknown texts": (both(), ["new", "newer", ""], [("unexplained", 1)] * 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_one_cause_is_one_group_whatever_the_statuses_report(tmp_path: Path, name: str) -> None:
+    change, statuses, expected = GROUPS[name]
+    found = documents(shipped("two_brokers"))
+    change(found)
+    a(found)["transmission_queue"] = [
+        message(f"d{n}", "TargetService", each) for n, each in enumerate(statuses)
+    ]
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
+    assert [(d.cause.code, d.count) for d in diagnoses.found] == expected
+    first_ = diagnoses.found[0].evidence
+    if name == "a fact":
+        assert first_[0].startswith("queue TargetQueue of ServerB/DatabaseB is disabled")
+    if name == "only statuses":
+        assert len([sentence for sentence in first_ if "reports" in sentence]) == 2
+
+
+def test_a_young_row_joins_the_fact_that_explains_the_old_ones(tmp_path: Path) -> None:
+    found = documents(shipped("two_brokers"))
+    queue_off(found)
+    a(found)["transmission_queue"] = [
+        message("young", "TargetService", text(9617), age=5),
+        message("old", "TargetService"),
+    ]
+    [one] = diagnose(load_snapshot(write_json(tmp_path, found)), NOW).found
+    assert (one.cause.code, one.count) == ("queue-off", 2)
+
+
+def test_facts_that_differ_are_groups_of_their_own(tmp_path: Path) -> None:
+    """Two dialogs name two broker ids that no database has."""
+    found = documents(shipped("two_brokers"))
+    a(found)["transmission_queue"] = [
+        message(name, "TargetService", to_broker_instance=guid(name)) for name in ("old", "older")
+    ]
+    route(broker_instance=None)(found)
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
+    assert [(d.cause.code, d.count) for d in diagnoses.found] == [("stale-broker-id", 1)] * 2
+
+
 def test_a_long_answer_is_cut_with_a_note(tmp_path: Path) -> None:
     found = documents(shipped("two_brokers"))
     a(found)["transmission_queue"] = [message(f"d{n}", f"Service{n}") for n in range(30)]
