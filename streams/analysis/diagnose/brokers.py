@@ -85,7 +85,10 @@ def _target_id_in_use(case: Case) -> Evidence | None:
 
 def _target_off(case: Case) -> Evidence | None:
     if case.switched_off and not elsewhere(case):
-        return (*map(_off, case.switched_off), _path(case))
+        home = case.switched_off[0]
+        others = tuple(_others(case, home))
+        same = (_same_id(home, *others),) if others else ()
+        return (*map(_off, case.switched_off), *same, _path(case))
     end = case.failed_end
     # Another failure of the current routes is newer than the status.
     if case.routes_known and end is not None and end.error not in (None, *NOT_HERE):
@@ -120,7 +123,10 @@ SENDER: tuple[Cause[Case], ...] = (
         _sender_id_in_use, implies=("delivery-off",),
     ),
 )  # fmt: skip
-_NOT_FOUND = ("service-not-here", "broker-not-here", "stale-broker-id", "lost-on-the-way")
+_NOT_FOUND = (
+    "service-not-here", "broker-not-here", "stale-broker-id", "lost-on-the-way",
+    "target-unreachable",
+)  # fmt: skip
 TARGET: tuple[Cause[Case], ...] = (
     Cause(
         "target-id-in-use", Stage.ACCEPTANCE,
@@ -146,6 +152,7 @@ SHARED: Cause[Case] = Cause(
     (), "reference 1.5 (TA-16, TA-17)",
     "A broker id must be unique. ALTER DATABASE ... SET NEW_BROKER in the copy; it removes all "
     "conversations of the copy, and routes to the copy need the new id. Until then, messages may "
-    "reach the wrong database.",
+    "reach the wrong database. If the broker of the original is off, SET ENABLE_BROKER there "
+    "afterwards.",
     _target_id_shared,
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 
 from streams.analysis.diagnose.cause import Cause, Evidence
 from streams.analysis.diagnose.group import Group
@@ -11,9 +11,10 @@ from streams.analysis.diagnose.leaks import LONG, MANY, Side
 from streams.analysis.diagnose.report import Diagnosis
 from streams.analysis.diagnose.table import LEAKS
 from streams.analysis.estate import Estate
+from streams.analysis.known import Home
 from streams.prose import counted
 from streams.routing import broker_key
-from streams.topology import Topology, queue_of
+from streams.topology import Role, Topology, queue_of
 from streams.topology.snapshot import ConversationEndpoint, LiveInstance, Snapshot
 
 _Hit = tuple[Side, Cause[Side], Evidence]
@@ -78,11 +79,10 @@ class _Others:
 
     def __init__(self, topology: Topology, snapshot: Snapshot) -> None:
         self._live = snapshot.live
-        self._at: Mapping[str, tuple[str, str]] = {
-            broker_key(d.broker_id): (i.name, d.name)
-            for i in topology.instances.values()
-            for d in i.databases.values()
-        }
+        self._at: dict[str, list[Home]] = {}
+        for i in topology.instances.values():
+            for d in i.databases.values():
+                self._at.setdefault(broker_key(d.broker_id), []).append(Home(i, d))
         self._known = {
             (live.name, e.database.casefold(), e.conversation, e.initiator): e
             for live in snapshot.live.values()
@@ -93,16 +93,35 @@ class _Others:
         """Return an endpoint with the known facts about it."""
         at = f"{live.name}/{endpoint.database}"
         far, peer = None, None
-        place = self._at.get(broker_key(endpoint.far_broker)) if endpoint.far_broker else None
-        if place is not None and self._complete(*place):
-            far = "/".join(place)
-            key = (place[0], place[1].casefold(), endpoint.conversation, not endpoint.initiator)
-            peer = self._known.get(key)
+        places = self._places(endpoint.far_broker)
+        peers = [(home, self._peer(home, endpoint)) for home in places if self._complete(home)]
+        there = [(home, found) for home, found in peers if found is not None]
+        if there:
+            far, peer = str(there[0][0]), there[0][1]
+        elif places and len(peers) == len(places):
+            far = str(places[0])
         return Side(endpoint, at, live.taken_at, far, peer, pending)
 
-    def _complete(self, instance: str, database: str) -> bool:
+    def _places(self, broker: str | None) -> list[Home]:
+        """Return the databases with a broker id, active ones first.
+
+        There may be several (TA-16, TA-17). A mirror or secondary has what its principal has.
+        """
+        homes = self._at.get(broker_key(broker), []) if broker else []
+        own = [
+            h
+            for h in homes
+            if h.database.mirror is None or h.database.mirror.role is Role.PRINCIPAL
+        ]
+        return sorted(own or homes, key=lambda home: not home.database.enabled)
+
+    def _peer(self, home: Home, endpoint: ConversationEndpoint) -> ConversationEndpoint | None:
+        at = (home.instance.name, home.database.name.casefold())
+        return self._known.get((*at, endpoint.conversation, not endpoint.initiator))
+
+    def _complete(self, home: Home) -> bool:
         """Return whether all endpoints of a database are in the snapshot."""
-        live = self._live.get(instance)
+        live, database = self._live.get(home.instance.name), home.database.name
         if live is None or "conversation_endpoints" in live.missing:
             return False
         return database not in live.unread and (database, "conversation_endpoints") not in live.cut

@@ -567,6 +567,10 @@ def test_enable_broker_is_no_remedy_while_the_id_is_in_use(tmp_path: Path) -> No
     [one] = diagnosed(tmp_path / "1", TRIGGERS["sender-id-in-use"][0]).found
     assert "NEW_BROKER" in one.cause.remedy and one.also == ()
     assert "ServerA/DatabaseA (off) and ServerA/Copy (on) have the broker id" in one.evidence[1]
+    copies = (off("ServerB"), copied("DatabaseB", "ServerB", is_broker_enabled=False))
+    [one] = diagnosed(tmp_path / "0", *copies).found
+    assert one.cause.code == "target-broker-off"
+    assert any("ServerB/Copy (off) have the broker id" in sentence for sentence in one.evidence)
     elsewhere = (off("ServerA"), copied("DatabaseA", "ServerB"))
     [one] = diagnosed(tmp_path / "2", *elsewhere).found
     assert one.cause.code == "delivery-off"

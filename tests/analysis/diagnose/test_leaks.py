@@ -110,6 +110,30 @@ def test_a_database_that_was_cut_short_proves_no_absence(tmp_path: Path) -> None
     assert not diagnose(load_snapshot(write_json(tmp_path, found)), NOW).found
 
 
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("state", ["CO", "CD"])
+def test_a_copy_of_the_far_database_does_not_hide_the_far_side(
+    tmp_path: Path, order: int, state: str
+) -> None:
+    """A restored backup has the same broker id, and older dialogs or none."""
+    found = documents(shipped("two_brokers"))
+    inside = part(found["ServerA"], "DatabaseA")
+    inside["conversation_endpoints"] = [endpoint("d", "CO", 2 * DAY, **TO_B)]
+    b = found["ServerB"]
+    copy = {**part(b, "DatabaseB"), "database_name": "Copy"}
+    copy["conversation_endpoints"] = [far("d", "CD")] if state == "CD" else []
+    part(b, "DatabaseB")["conversation_endpoints"] = [far("d")]
+    row = {**b["databases"][1], "name": "Copy", "database_id": 7, "is_broker_enabled": False}
+    b["databases"][1:] = [b["databases"][1], row][::order]
+    b["in_database"].append(copy)
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path / "1", found)), NOW)
+    assert {d.at for d in diagnoses.found} <= {"ServerB/Copy"}
+    part(b, "DatabaseB")["conversation_endpoints"] = []
+    copy["conversation_endpoints"] = []
+    [one] = diagnose(load_snapshot(write_json(tmp_path / "2", found)), NOW).found
+    assert one.cause.code == "other-side-gone"
+
+
 def test_a_queue_that_nobody_reads_is_evidence(tmp_path: Path) -> None:
     """The EndDialog messages are still in it."""
     found = documents(shipped("two_brokers"))
