@@ -198,9 +198,10 @@ class Case:
         return tuple(off) or self._reached_if_on(end)
 
     def _reached_if_on(self, end: Ending) -> tuple[Home, ...]:
-        network = self.estate.once(_switched_on).network(
-            self.message.to_service, from_initiator=self.initiator
-        )
+        on = self.estate.once(_switched_on)
+        if on is None:
+            return ()
+        network = on.network(self.message.to_service, from_initiator=self.initiator)
         endings = PathGraph(network, self.graph.start).endings()
         if end in endings:
             return ()
@@ -260,12 +261,14 @@ class Case:
         return None if live is None else live.closed.get(home.database.name)
 
 
-def _switched_on(estate: Estate) -> Estate:
-    """Return the estate with every broker on that is off.
+def _switched_on(estate: Estate) -> Estate | None:
+    """Return the estate with every broker on that is off, or ``None`` if none is off.
 
     An active database of the same instance with the same id is off instead, see 9772.
     """
     instances = estate.topology.instances
+    if all(d.enabled for instance in instances.values() for d in instance.databases.values()):
+        return None
     on = {name: _with_brokers_on(instance) for name, instance in instances.items()}
     return Estate(replace(estate.topology, instances=on), estate.now)
 

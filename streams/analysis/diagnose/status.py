@@ -128,7 +128,7 @@ _WRAPPERS = frozenset({9642, 9736, 9756, 9782, 28005, 28012, 28016, 28047, 28048
 """Errors that contain the actual error: its number (``Error: 8494, State: 1.``) or its text."""
 _KNOWN = frozenset(STATUS_NUMBERS)
 _NUMBER = re.compile(r"(?<![\w.])\d{4,5}(?![\w.]\d)")
-_INNER = re.compile(r"[:：]\s*(\d{2,5})\s*[,，、]")
+_INNER = re.compile(r"[:：]\s*(\d{1,5})\s*[,，、]")
 _QUOTED = re.compile(r"['‘«„\"](\d{2,5})\s*[(（]")
 _DIRECTIVE = re.compile(r"%(?:\.\*)?[-+#0-9.*]*(?:I64|l|h)?[a-zA-Z](?:_[A-Z]+)?|%\d+!.*?!")
 
@@ -157,7 +157,7 @@ def read_status(text: str | None, texts: Mapping[int, tuple[str, ...]]) -> Statu
     if not status:
         return Status("", None)
     found = [*_by_template(status, texts), *_by_phrase(status)]
-    named = (*_INNER.findall(status), *_NUMBER.findall(status))
+    named = _INNER.findall(status) or _NUMBER.findall(status)
     numbers = [int(n) for n in named if int(n) in _KNOWN]
     if found and found[0] not in _WRAPPERS:
         return Status(status, found[0])

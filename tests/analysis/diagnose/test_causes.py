@@ -209,8 +209,8 @@ TRIGGERS: dict[str, list[Change]] = {
              lambda found: found["ServerB"]["in_database"].remove(b(found))),
         off_here,
         both(off_here, row(to_broker_instance=TO_B)),
-        status("The Service Broker in the target database is unavailable: 'The service broker is "
-               "administratively disabled.'."),
+        status(text(28012, text(28013))),
+        both(only_local, status(text(28013))),
     ],
     "route-expired": [expired],
     "no-route": [no_route],

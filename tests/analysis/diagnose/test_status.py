@@ -34,6 +34,7 @@ INNER: dict[str, int] = {
     text(9754, "10061(No connection could be made.)"): 9754,
     text(28035, "The certificate has expired."): 28035,
     text(9642, 8474, 11, "Target", "10.0.0.1"): 9642,
+    text(9642, 5, 11, "Target", "10.0.0.1:11219"): 9642,
     "Fehler bei der Dialogübertragung: Fehler: 916, Status: 1.": 916,
     "出现错误：错误：15517，状态：1。": 15517,
     "Queue 916, port 4022.": 0,
