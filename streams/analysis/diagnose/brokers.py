@@ -96,6 +96,11 @@ def _target_off(case: Case) -> Evidence | None:
     return status_of(case, (28013,))
 
 
+def hides(case: Case) -> bool:
+    """Return whether the target is not found only because its broker is off."""
+    return bool(_target_id_in_use(case) or _target_off(case))
+
+
 def _target_id_shared(case: Case) -> Evidence | None:
     if not case.old and case.status.empty:
         return None
@@ -123,10 +128,7 @@ SENDER: tuple[Cause[Case], ...] = (
         _sender_id_in_use, implies=("delivery-off",),
     ),
 )  # fmt: skip
-_NOT_FOUND = (
-    "service-not-here", "broker-not-here", "stale-broker-id", "lost-on-the-way",
-    "target-unreachable",
-)  # fmt: skip
+_NOT_FOUND = ("stale-broker-id", "lost-on-the-way", "target-unreachable")
 TARGET: tuple[Cause[Case], ...] = (
     Cause(
         "target-id-in-use", Stage.ACCEPTANCE,

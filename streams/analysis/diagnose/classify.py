@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.analysis.diagnose.brokers import elsewhere
+from streams.analysis.diagnose.brokers import elsewhere, hides
 from streams.analysis.diagnose.case import Case, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
 from streams.analysis.diagnose.sender import by_status, status_of
@@ -58,7 +58,7 @@ def _near_name(case: Case) -> str | None:
 
 
 def _service_not_here(case: Case) -> Evidence | None:
-    found = _decided(case, Number.SERVICE_NOT_HERE, (9796,))
+    found = None if hides(case) else _decided(case, Number.SERVICE_NOT_HERE, (9796,))
     others = elsewhere(case)
     if found is None or not others:
         return found
@@ -66,7 +66,7 @@ def _service_not_here(case: Case) -> Evidence | None:
 
 
 def _broker_not_here(case: Case) -> Evidence | None:
-    found = _decided(case, Number.BROKER_NOT_HERE, (9795,))
+    found = None if hides(case) else _decided(case, Number.BROKER_NOT_HERE, (9795,))
     if found is None or case.broker is None:
         return found
     return (*found, where_is(case, case.broker))

@@ -81,7 +81,7 @@ def _walk(case: Case) -> tuple[Cause[Case], Evidence, tuple[Cause[Case], ...]]:
     """Return the first cause that applies, its evidence, and the other causes after it."""
     hits = [(cause, found) for cause in CAUSES if (found := cause.find(case))]
     (first, evidence), *rest = hits
-    left_out = (*_LAST, *first.implies)
+    left_out = {*_LAST, *(code for cause, _ in hits for code in cause.implies)}
     return first, evidence, tuple(cause for cause, _ in rest if cause.code not in left_out)
 
 

@@ -10,7 +10,6 @@ from streams.analysis.diagnose.leaks import Side
 CAUSES: tuple[Cause[Case], ...] = (
     *brokers.SENDER,
     *sender.CAUSES,
-    *brokers.TARGET,
     *classify.CAUSES,
     *transport.CAUSES,
     *target.CAUSES,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streams.analysis.diagnose.brokers import TARGET
 from streams.analysis.diagnose.case import Case, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
 from streams.analysis.diagnose.classify import where_is
@@ -198,6 +199,7 @@ CAUSES: tuple[Cause[Case], ...] = (
         "encryption settings: "
         "read its error log at that time. The port may also belong to another program.",
     ),
+    *TARGET,
     Cause(
         "forwarding-off", Stage.FORWARDING, "An instance on the path does not forward",
         (9792,), "reference 2.2 R8.2 (TA-08)",

@@ -196,22 +196,6 @@ TRIGGERS: dict[str, list[Change]] = {
         status("Service Broker received an error message on this conversation."),
     ],
     "lifetime-over": [side(lifetime=moment(NOW - 1))],
-    "target-id-in-use": [
-        both(off("ServerB"), copied("DatabaseB", "ServerB"), without_services("ServerB"),
-             row(to_broker_instance=TO_B)),
-        both(off("ServerB"), copied("DatabaseB", "ServerA"), row(to_broker_instance=TO_B)),
-    ],
-    "target-broker-off": [
-        off("ServerB"),
-        both(off("ServerB"), row(to_broker_instance=TO_B)),
-        both(off("ServerB"), route(broker_instance=None)),
-        both(off("ServerB"), row(to_broker_instance=TO_B),
-             lambda found: found["ServerB"]["in_database"].remove(b(found))),
-        off_here,
-        both(off_here, row(to_broker_instance=TO_B)),
-        status(text(28012, text(28013))),
-        both(only_local, status(text(28013))),
-    ],
     "route-expired": [expired],
     "no-route": [no_route],
     "service-not-here": [only_local],
@@ -253,6 +237,22 @@ TRIGGERS: dict[str, list[Change]] = {
     "authentication": [status("Connection handshake failed. An OS call failed: (8009030c) x.")],
     "connect-failed": [status(REFUSED)],
     "connection-lost": [status("An error occurred while receiving data: '10054(x)'.")],
+    "target-id-in-use": [
+        both(off("ServerB"), copied("DatabaseB", "ServerB"), without_services("ServerB"),
+             row(to_broker_instance=TO_B)),
+        both(off("ServerB"), copied("DatabaseB", "ServerA"), row(to_broker_instance=TO_B)),
+    ],
+    "target-broker-off": [
+        off("ServerB"),
+        both(off("ServerB"), row(to_broker_instance=TO_B)),
+        both(off("ServerB"), route(broker_instance=None)),
+        both(off("ServerB"), row(to_broker_instance=TO_B),
+             lambda found: found["ServerB"]["in_database"].remove(b(found))),
+        off_here,
+        both(off_here, row(to_broker_instance=TO_B)),
+        status(text(28012, text(28013))),
+        both(only_local, status(text(28013))),
+    ],
     "forwarding-off": [detour],
     "loop": [circle],
     "stale-broker-id": [
@@ -560,6 +560,25 @@ def test_a_broker_that_is_off_explains_why_nothing_is_found(tmp_path: Path) -> N
     for number, change in enumerate(TRIGGERS["target-broker-off"] + TRIGGERS["target-id-in-use"]):
         [one] = [d for d in diagnosed(tmp_path / str(number), change).found if not d.leak]
         assert one.also == ()
+
+
+def test_an_error_on_the_way_comes_before_a_broker_that_is_off(tmp_path: Path) -> None:
+    [one] = [d for d in diagnosed(tmp_path, off("ServerB"), status(REFUSED)).found if not d.leak]
+    assert one.cause.code == "connect-failed"
+    assert [cause.code for cause in one.also] == ["target-broker-off"]
+
+
+@pytest.mark.parametrize(
+    ("name", "at"),
+    [("combined", "ServerC"), ("high_availability", "ServerB"), ("load_balanced", "ServerB"),
+     ("local", "ServerA"), ("hub", "ServerC")],
+)  # fmt: skip
+def test_a_broker_is_off_behind_any_path(tmp_path: Path, name: str, at: str) -> None:
+    found = documents(shipped(name))
+    stuck(found)
+    found[at]["databases"][-1]["is_broker_enabled"] = False
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
+    assert first(diagnoses) == "target-broker-off"
 
 
 def test_enable_broker_is_no_remedy_while_the_id_is_in_use(tmp_path: Path) -> None:
