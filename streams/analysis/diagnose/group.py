@@ -17,8 +17,8 @@ T = TypeVar("T")
 class Group(Generic[T]):
     """Rows for which all checked facts are the same; ``first`` represents all of them.
 
-    ``oldest`` is the age of the oldest row in seconds; only a few conversations and places are
-    stored.
+    ``oldest`` is the age of the oldest row in seconds; only a few conversations, places and status
+    texts are stored.
     """
 
     first: T
@@ -26,8 +26,11 @@ class Group(Generic[T]):
     oldest: float | None = None
     conversations: list[UUID] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
-    def add(self, conversation: UUID | None, source: Source, age: float | None) -> None:
+    def add(
+        self, conversation: UUID | None, source: Source, age: float | None, text: str = ""
+    ) -> None:
         """Count a row."""
         self.count += 1
         if age is not None:
@@ -37,3 +40,5 @@ class Group(Generic[T]):
             self.conversations.append(conversation)
         if len(self.sources) < EXAMPLES:
             self.sources.append(source)
+        if text and text not in self.texts and len(self.texts) < EXAMPLES:
+            self.texts.append(text)

@@ -38,7 +38,8 @@ def diagnose_messages(
             database = instance.database(message.database) or instance.msdb
             case = Case(estate, snapshot, live, instance, database, message, status, side, old)
             groups[key] = Group(case)
-        groups[key].add(None if side is None else side.conversation, message.source, age)
+        conversation = None if side is None else side.conversation
+        groups[key].add(conversation, message.source, age, status.text)
     yield from _merged(_of_message(group) for group in groups.values())
 
 
@@ -70,7 +71,8 @@ def _of_message(group: Group[Case]) -> _Found:
     facts = tuple(sentence for sentence in found if sentence not in reported)
     text = case.status.text if cause.code == "unexplained" else None
     head = (cause.code, case.at, case.message.from_service, case.message.to_service, text)
-    evidence = tuple(dict.fromkeys((*found, *context(case))))
+    quoted = (f'"{each}"' for each in group.texts)
+    evidence = tuple(dict.fromkeys((*found, *reported, *quoted, *context(case))))
     return head, facts, Diagnosis(
         cause, case.at, case.message.from_service or "", case.message.to_service, group.count,
         group.oldest, evidence, also, tuple(group.conversations), tuple(group.sources),

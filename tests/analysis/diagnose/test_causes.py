@@ -508,6 +508,7 @@ def test_one_cause_is_one_group_whatever_the_statuses_report(tmp_path: Path, nam
         assert first_[0].startswith("queue TargetQueue of ServerB/DatabaseB is disabled")
     if name == "only statuses":
         assert len([sentence for sentence in first_ if "reports" in sentence]) == 2
+        assert {f'"{each}"' for each in statuses[:3]} <= set(first_)  # the logins to be granted
 
 
 def test_a_young_row_joins_the_fact_that_explains_the_old_ones(tmp_path: Path) -> None:
