@@ -144,7 +144,7 @@ def is_copy(found: Description) -> bool:
 
 
 def is_lost(found: Description) -> bool:
-    return "is in an unreadable batch" in (found.get("detail") or "")
+    return "is in an unreadable batch" in (found.get("event", {}).get("detail") or "")
 
 
 def described(system: System, message: Message) -> Description:
