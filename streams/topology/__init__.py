@@ -78,7 +78,14 @@ from streams.topology.pairs import (
     principal_of,
 )
 from streams.topology.procedures import BeginDialog, Procedure
-from streams.topology.security import Certificate, Encryption, Grant, Securable
+from streams.topology.security import (
+    OWNER,
+    Certificate,
+    Encryption,
+    Grant,
+    PrivateKey,
+    Securable,
+)
 from streams.topology.share import clusters_of, next_instances, share_of
 from streams.topology.suppressions import SUPPRESSIONS_FILE, Suppression
 from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
@@ -90,6 +97,7 @@ __all__ = [
     "FILE",
     "MSDB",
     "NOWHERE",
+    "OWNER",
     "SUPPRESSIONS_FILE",
     "SYSTEM_CONTRACTS",
     "SYSTEM_MESSAGE_TYPES",
@@ -117,6 +125,7 @@ __all__ = [
     "Neighbour",
     "Offer",
     "Priority",
+    "PrivateKey",
     "Procedure",
     "Queue",
     "Role",

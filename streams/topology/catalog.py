@@ -49,7 +49,7 @@ _MOST_PARTITIONS = 1 << 16
 """Far more partitions than any topic has in practice; a topic needs at least one."""
 _MOST_ERRORS = 1 << 31
 _LEVELS = range(1, 11)
-_ANALYSED_ONLY = frozenset({"certificates", "grants", "procedures"})
+_ANALYSED_ONLY = frozenset({"certificates", "grants", "procedures", "master_key", "owner"})
 """Fields that only ``check`` reads; no worker needs them.
 
 These fields may be large, so the catalog does not contain them.
@@ -93,7 +93,8 @@ def _flatten_database(instance: str, database: Database) -> dict[str, dict[str, 
         held = getattr(database, field)
         if kind not in _ORDERED:
             for item in held.values():
-                found[catalog_key(instance, database.name, kind, item.name)] = encode(item)
+                key = catalog_key(instance, database.name, kind, item.name)
+                found[key] = encode(item, _ANALYSED_ONLY)
             continue
         for position, item in enumerate(held):
             key = catalog_key(instance, database.name, kind, item.name)

@@ -109,11 +109,15 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service: its queue, and the contracts that it accepts as a target."""
+    """A service: its queue, and the contracts that it accepts as a target.
+
+    ``owner`` is the user of AUTHORIZATION, whose certificate secures the service's dialogs.
+    """
 
     name: str
     queue: str
     contracts: tuple[str, ...] = ()
+    owner: str | None = None
     source: Source = field(default=NOWHERE, compare=False)
 
 
@@ -178,7 +182,8 @@ class Database:
     ``honor_priority``: transmission also follows priorities (4.12). ``schemas``: the text of each
     XML schema collection. ``error_epoch`` counts the uses of ERROR_BROKER_CONVERSATIONS: a
     conversation that began at a lower count ends with an error. ``procedures``: the uses of dialogs
-    in the scripts' code.
+    in the scripts' code. ``master_key``: whether Service Broker can use a database master key,
+    ``None`` if unknown.
     """
 
     name: str
@@ -198,6 +203,7 @@ class Database:
     certificates: Mapping[str, Certificate] = field(default_factory=dict)
     grants: tuple[Grant, ...] = ()
     procedures: Mapping[str, Procedure] = field(default_factory=dict)
+    master_key: bool | None = None
     source: Source = field(default=NOWHERE, compare=False)
 
 

@@ -27,11 +27,24 @@ class Securable(Enum):
     ENDPOINT = "endpoint"
 
 
+class PrivateKey(Enum):
+    """How a certificate's private key is stored; dialogs can only use MASTER_KEY (9733, 9737)."""
+
+    ABSENT = "absent"
+    MASTER_KEY = "master_key"
+    PASSWORD = "password"
+
+
+OWNER = "dbo"
+"""The owner of objects without AUTHORIZATION, because scripts usually run as dbo."""
+
+
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """A certificate; dates are in epoch seconds, UTC, ``None`` if unknown.
 
     ``user`` is the owner (AUTHORIZATION), which a remote service binding names as its user.
+    ``private_key`` is ``None`` if unknown. ``active``: ACTIVE FOR BEGIN_DIALOG.
     """
 
     name: str
@@ -39,6 +52,8 @@ class Certificate:
     expires: float | None = None
     subject: str | None = None
     user: str | None = None
+    private_key: PrivateKey | None = None
+    active: bool = True
     source: Source = field(default=NOWHERE, compare=False)
 
 

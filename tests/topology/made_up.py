@@ -27,6 +27,7 @@ from streams.topology import (
     MessageType,
     Mirror,
     Priority,
+    PrivateKey,
     Queue,
     Role,
     Route,
@@ -94,15 +95,30 @@ _SETTINGS = st.booleans(), st.booleans(), st.booleans()
 _QUEUES = st.builds(Queue, _OWNED, *_SETTINGS, st.none(), _maybe(_GROUPS)) | st.builds(
     Queue, _OWNED, *_SETTINGS, NAMES, _maybe(_GROUPS), st.integers(0, 32_767)
 )
-_SERVICES = st.builds(Service, NAMES, _OWNED, st.lists(NAMES, max_size=2).map(tuple))
+_SERVICES = st.builds(Service, NAMES, _OWNED, st.lists(NAMES, max_size=2).map(tuple), _maybe(NAMES))
 _PRIORITIES = st.builds(
     Priority, NAMES, _maybe(NAMES), _maybe(NAMES), _maybe(NAMES), st.integers(1, 10)
 )
 _BINDINGS = st.builds(Binding, NAMES, NAMES, NAMES, st.booleans())
 _DATES = st.integers(0, 4_000_000_000).map(float)
 _CERTIFICATES = st.one_of(
-    st.builds(Certificate, NAMES, user=_maybe(NAMES)),
-    st.builds(Certificate, NAMES, _maybe(_DATES), _maybe(_DATES), NAMES, _maybe(NAMES)),
+    st.builds(
+        Certificate,
+        NAMES,
+        user=_maybe(NAMES),
+        private_key=_maybe(st.just(PrivateKey.ABSENT)),
+        active=st.booleans(),
+    ),
+    st.builds(
+        Certificate,
+        NAMES,
+        _maybe(_DATES),
+        _maybe(_DATES),
+        NAMES,
+        _maybe(NAMES),
+        _maybe(st.just(PrivateKey.MASTER_KEY)),
+        st.booleans(),
+    ),
 )
 
 
@@ -168,6 +184,7 @@ def _database(draw: st.DrawFn, instance: str, name: str) -> Database:
         schemas={name: f"<{name}" for name in draw(_named(_OWNED, str.casefold))},
         certificates=draw(_by_name(_CERTIFICATES)),
         grants=draw(_grants("SEND", Securable.SERVICE)),
+        master_key=draw(_maybe(st.booleans())),
     )
 
 

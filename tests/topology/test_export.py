@@ -92,7 +92,9 @@ def without(instance: Instance) -> Instance:
 def exported(database: Database, instance: str) -> Database:
     queues = {name: replace(q, group=None, partitions=1) for name, q in database.queues.items()}
     created = empty_database(instance, database.name)
-    return replace(database, broker_id=created.broker_id, mirror=None, queues=queues)
+    return replace(
+        database, broker_id=created.broker_id, mirror=None, queues=queues, master_key=None
+    )
 
 
 @pytest.mark.parametrize("name", SHIPPED)

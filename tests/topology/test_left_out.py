@@ -80,6 +80,8 @@ def test_the_broker_id_is_a_comment_and_stays_in_the_folder(tmp_path: Path) -> N
         ("{message_types: {T: {validation: valid_xml}}}", "message type T"),
         ("{contracts: {C: {}}}", "contract C"),
         ("{queues: {a.b.c: {}}}", "queue a.b.c"),
+        ("{certificates: {C: {private_key: master_key}}}", "certificate C"),
+        ("{certificates: {C: {subject: s, private_key: password}}}", "certificate C"),
         ("{certificates: {C: {expires: 2031-01-01}}}", "certificate C"),
         ("{services: {S: {queue: '.'}}, queues: {'.': {}}}", "queue .; service S"),
     ],
@@ -109,6 +111,13 @@ def test_users_are_made_but_for_those_that_every_database_has(tmp_path: Path) ->
     assert text.count("CREATE USER") == 1 and "CREATE USER [u] WITHOUT LOGIN;" in text
     assert "GRANT SEND ON SERVICE::[S] TO [public];" in text
     assert not reasons and len(again.instances["I1"].databases["DB"].grants) == 2
+
+
+def test_owners_are_made_before_their_services(tmp_path: Path) -> None:
+    text, reasons, again = exported(tmp_path, "{services: {S: {owner: u}}, master_key: true}")
+    assert text.index("CREATE USER [u]") < text.index("CREATE SERVICE [S] AUTHORIZATION [u] ON")
+    database = again.instances["I1"].databases["DB"]
+    assert not reasons and database.services["S"].owner == "u" and database.master_key
 
 
 def test_of_two_priorities_with_one_criteria_the_first_is_created(tmp_path: Path) -> None:

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from streams.topology import Database, Encryption, EndpointState, Grant, Securable, load
+from streams.topology import (
+    Database,
+    Encryption,
+    EndpointState,
+    Grant,
+    PrivateKey,
+    Securable,
+    load,
+)
 from streams.topology.tsql.parse_security import instant_of
 
 from .build import NOW, from_sql, write
@@ -84,6 +92,73 @@ def test_alter_changes_what_it_gives(tmp_path: Path) -> None:
     assert [f.message.split(" in ")[0] for f in topology.findings] == [
         f"there is no {what} None" for what in ("service", "message type", "remote service binding")
     ]  # fmt: skip
+
+
+def test_owners_of_services_and_certificates(tmp_path: Path) -> None:
+    """AUTHORIZATION of the statement, then of ALTER AUTHORIZATION; other objects are read over."""
+    topology, database = from_sql(
+        tmp_path,
+        """
+        CREATE SERVICE S AUTHORIZATION a ON QUEUE Q; CREATE SERVICE T ON QUEUE Q
+        CREATE CERTIFICATE K AUTHORIZATION a WITH SUBJECT = 's'
+        ALTER AUTHORIZATION ON SERVICE::S TO b; ALTER AUTHORIZATION ON CERTIFICATE::k TO [b c]
+        ALTER AUTHORIZATION ON DATABASE::DB TO sa; ALTER AUTHORIZATION ON SERVICE::s TO c
+        """,
+    )
+    assert [s.owner for s in database.services.values()] == ["b", None]
+    assert database.certificates["K"].user == "b c"
+    assert [f.message for f in topology.findings] == ["there is no service s in I1/DB"]
+
+
+@pytest.mark.parametrize(
+    ("statements", "key", "active"),
+    [
+        ("CREATE CERTIFICATE K WITH SUBJECT = 's'", PrivateKey.MASTER_KEY, True),
+        (
+            "CREATE CERTIFICATE K ENCRYPTION BY PASSWORD = 'x' WITH SUBJECT = 's'",
+            PrivateKey.PASSWORD, True,
+        ),
+        (
+            "CREATE CERTIFICATE K FROM FILE = 'k.cer' ACTIVE FOR BEGIN_DIALOG = OFF",
+            PrivateKey.ABSENT, False,
+        ),
+        (
+            "CREATE CERTIFICATE K FROM FILE = 'k.cer' WITH PRIVATE KEY (FILE = 'k.pvk')",
+            PrivateKey.MASTER_KEY, True,
+        ),
+        (
+            "CREATE CERTIFICATE K WITH SUBJECT = 's' ALTER CERTIFICATE K REMOVE PRIVATE KEY;"
+            "ALTER CERTIFICATE K WITH ACTIVE FOR BEGIN_DIALOG = OFF",
+            PrivateKey.ABSENT, False,
+        ),
+    ],
+)  # fmt: skip
+def test_the_private_key_of_a_certificate(
+    tmp_path: Path, statements: str, key: PrivateKey, active: bool
+) -> None:
+    topology, database = from_sql(tmp_path, statements)
+    certificate = database.certificates["K"]
+    assert (certificate.private_key, certificate.active) == (key, active)
+    assert not topology.findings and not topology.skipped
+
+
+@pytest.mark.parametrize(
+    ("script", "known"),
+    [
+        ("USE D", None),
+        ("CREATE DATABASE D", False),
+        ("IF DB_ID('D') IS NULL CREATE DATABASE D", None),
+        ("CREATE DATABASE D ON (FILENAME = 'x') FOR ATTACH", None),
+        ("USE D\nGO\nCREATE MASTER KEY", True),
+        ("CREATE DATABASE D\nGO\nUSE D CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'x'", True),
+        ("USE D\nGO\nDROP MASTER KEY", False),
+        ("CREATE DATABASE D\nGO\nUSE master CREATE MASTER KEY", False),
+    ],
+)
+def test_a_new_database_has_no_master_key(tmp_path: Path, script: str, known: bool | None) -> None:
+    """A database that is only used, attached or perhaps created may already have one."""
+    databases = load(write(tmp_path, S=script), NOW).instances["S"].databases
+    assert list(databases) == ["D"] and databases["D"].master_key is known
 
 
 def test_databases_are_created_with_options_and_dropped(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from streams.topology import (
     EndpointState,
     Grant,
     Instance,
+    PrivateKey,
     Securable,
     Source,
     Topology,
@@ -60,15 +61,22 @@ def test_a_tutorial(tmp_path: Path) -> None:
     assert found.grants == tuple(connect)
     assert database.certificates == {
         "DeskCert": Certificate(
-            "DeskCert", 1706659200.0, 1924905600.0, "The desk's certificate", "DeskUser"
+            "DeskCert",
+            1706659200.0,
+            1924905600.0,
+            "The desk's certificate",
+            "DeskUser",
+            PrivateKey.PASSWORD,
         ),
-        "StoreCert": Certificate("StoreCert", user="StoreUser"),
+        "StoreCert": Certificate("StoreCert", user="StoreUser", private_key=PrivateKey.MASTER_KEY),
     }
     assert database.grants == (
         Grant("SEND", Securable.SERVICE, "//shop/Desk", "StoreUser"),
         Grant("SEND", Securable.SERVICE, "//shop/Desk", "Guest", denied=True),
     )
-    assert database.services["//shop/Desk"].contracts == ("//shop/Callback",)
+    desk = database.services["//shop/Desk"]
+    assert (desk.contracts, desk.owner) == (("//shop/Callback",), "DeskUser")
+    assert database.master_key
     queue = database.queues["DeskQueue"]
     assert (queue.activation, queue.poison_message_handling) == ("dbo.ReadReplies", False)
     assert set(database.message_types) == {"//shop/Order", "//shop/Reply"}
@@ -87,7 +95,7 @@ def test_a_tutorial(tmp_path: Path) -> None:
     )
     assert notes.understood["I1", "EXECUTE"] == 2
     assert [s.kind for s in notes.skipped] == [
-        "CREATE LOGIN", "CREATE MASTER", "CREATE USER", "BACKUP", "BEGIN TRANSACTION", "SEND",
+        "CREATE LOGIN", "CREATE USER", "BACKUP", "BEGIN TRANSACTION", "SEND",
         "COMMIT",
     ]  # fmt: skip
 

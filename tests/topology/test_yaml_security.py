@@ -12,6 +12,7 @@ from streams.topology import (
     Certificate,
     Encryption,
     Grant,
+    PrivateKey,
     Procedure,
     Securable,
     flatten,
@@ -28,8 +29,11 @@ TEXT = r"""
         grants: [{endpoint: Broker, to: 'CORP\B'}, {permission: control, endpoint: Broker, to: x}]
         databases:
           DatabaseA:
+            master_key: on
+            services: {S: {owner: AUser}}
             certificates:
-              Own: {subject: A, starts: 1970-01-02, expires: 1970-01-03T00:00:00Z, user: AUser}
+              Own: {subject: A, starts: 1970-01-02, expires: 1970-01-03T00:00:00Z, user: AUser,
+                    private_key: master_key, active: off}
               Bare:
             grants: [{service: S, to: public}, {service: S, to: Guest, denied: on}]
             procedures:
@@ -56,13 +60,14 @@ def test_everything(tmp_path: Path) -> None:
     )
     day = 24 * 60 * 60.0
     assert database.certificates == {
-        "Own": Certificate("Own", day, 2 * day, "A", "AUser"),
+        "Own": Certificate("Own", day, 2 * day, "A", "AUser", PrivateKey.MASTER_KEY, active=False),
         "Bare": Certificate("Bare"),
     }
     assert database.grants == (
         Grant("SEND", Securable.SERVICE, "S", "public"),
         Grant("SEND", Securable.SERVICE, "S", "Guest", denied=True),
     )
+    assert database.master_key and database.services["S"].owner == "AUser"
     place = database.procedures["Place"]
     assert place.begins == (
         BeginDialog("S", "T", "B", "C", related=True, encryption=False),
@@ -79,6 +84,7 @@ def test_the_catalog_does_without(tmp_path: Path) -> None:
     """Workers need none of it."""
     a = unflatten(flatten(load(write(tmp_path, TEXT), NOW))).instances["ServerA"]
     database = a.databases["DatabaseA"]
+    assert database.master_key is None and database.services["S"].owner is None
     assert not (a.grants or database.grants or database.certificates or database.procedures)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streams.topology.export.quoting import canonical
+from streams.topology.export.security import unwritable, written_key
 from streams.topology.lookup import queues_of
 from streams.topology.model import Endpoint, Instance
 from streams.topology.objects import Database
@@ -36,7 +37,14 @@ def explicit_database(database: Database) -> Database:
     services = {name: replace(s, queue=canonical(s.queue)) for name, s in database.services.items()}
     queues = {canonical(q.name): replace(q, name=canonical(q.name)) for q in queues_of(database)}
     schemas = {canonical(name): text for name, text in database.schemas.items()}
-    return replace(database, message_types=types, services=services, queues=queues, schemas=schemas)
+    certificates = {
+        name: c if c.private_key or unwritable(c) else replace(c, private_key=written_key(c))
+        for name, c in database.certificates.items()
+    }
+    return replace(
+        database, message_types=types, services=services, queues=queues, schemas=schemas,
+        certificates=certificates,
+    )  # fmt: skip
 
 
 def _endpoint(endpoint: Endpoint, port: int) -> Endpoint:

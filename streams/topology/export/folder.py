@@ -103,7 +103,12 @@ def _remainder(instance: Instance, database: Database, script: Script) -> Databa
     fields |= {field: tuple(_items(script, subject, kind)) for kind, field in _LISTED.items()}
     routes = (*created.routes, *_items(script, subject, Route))
     return replace(
-        created, broker_id=database.broker_id, mirror=database.mirror, routes=routes, **fields
+        created,
+        broker_id=database.broker_id,
+        mirror=database.mirror,
+        routes=routes,
+        master_key=database.master_key,
+        **fields,
     )
 
 

@@ -7,7 +7,7 @@ from streams.topology.export.objects import write_objects, write_priorities
 from streams.topology.export.quoting import bracket, literal
 from streams.topology.export.routes import write_routes
 from streams.topology.export.script import Script
-from streams.topology.export.security import write_endpoint, write_security
+from streams.topology.export.security import write_endpoint, write_security, write_users
 from streams.topology.model import MSDB, Instance, default_broker_id, empty_database
 from streams.topology.objects import Database
 
@@ -75,6 +75,7 @@ def _database(script: Script, instance: Instance, database: Database, now: float
     script.use(database.name)
     _identity(script, instance, database)
     _options(script, database)
+    write_users(script, database)
     write_objects(script, database)
     write_routes(script, database, now, empty_database(instance.name, database.name).routes)
     write_priorities(script, database)

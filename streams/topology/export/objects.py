@@ -130,7 +130,8 @@ def _service(script: Script, s: Service) -> None:
         script.leave_out(f"service {s.name}", "its queue has no valid name", s)
         return
     contracts = f" ({', '.join(map(bracket, s.contracts))})" if s.contracts else ""
-    script.add(f"CREATE SERVICE {bracket(s.name)} ON QUEUE {owned(s.queue)}{contracts};")
+    owner = f" AUTHORIZATION {bracket(s.owner)}" if s.owner else ""
+    script.add(f"CREATE SERVICE {bracket(s.name)}{owner} ON QUEUE {owned(s.queue)}{contracts};")
 
 
 def write_priorities(script: Script, database: Database) -> None:

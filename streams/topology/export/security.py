@@ -8,7 +8,7 @@ from streams.topology.export.quoting import bracket, day, literal
 from streams.topology.export.script import Script
 from streams.topology.model import Endpoint, Instance, Transport
 from streams.topology.objects import Database
-from streams.topology.security import Certificate, Encryption, Grant
+from streams.topology.security import Certificate, Encryption, Grant, PrivateKey
 
 _WORD = re.compile(r"[A-Za-z]\w*")
 _THERE = frozenset({"public", "dbo", "guest"})
@@ -16,9 +16,10 @@ _THERE = frozenset({"public", "dbo", "guest"})
 _PERMISSION = re.compile(r"[A-Z]+( [A-Z]+)*")
 
 
-def write_security(script: Script, database: Database) -> None:
-    """Write the security of a database's dialogs; create missing users."""
+def write_users(script: Script, database: Database) -> None:
+    """Create the users that own objects, secure dialogs or have permissions, if missing."""
     named = (
+        *(s.owner for s in database.services.values()),
         *(c.user for c in database.certificates.values()),
         *(b.user for b in database.bindings),
         *(g.principal for g in database.grants),
@@ -29,6 +30,12 @@ def write_security(script: Script, database: Database) -> None:
             f"CREATE USER {bracket(user)} WITHOUT LOGIN;"
         )
     script.go()
+
+
+def write_security(script: Script, database: Database) -> None:
+    """Write the security of a database's dialogs; its users must already exist."""
+    if database.master_key:
+        script.comment("create a master key with a password of your own: CREATE MASTER KEY")
     for certificate in database.certificates.values():
         _certificate(script, certificate)
     script.go()
@@ -48,15 +55,33 @@ def _certificate(script: Script, c: Certificate) -> None:
     create = f"CREATE CERTIFICATE {bracket(c.name)}{owner}"
     dates = {"START_DATE": c.starts, "EXPIRY_DATE": c.expires}
     given = {word: day(at) for word, at in dates.items() if at is not None}
-    if c.subject is None and not given:
-        script.comment("the certificate's file name is assumed")
-        script.add(f"{create} FROM FILE = {literal(c.name + '.cer')};")
-    elif c.subject is None or None in given.values():
-        why = "its dates cannot be expressed" if c.subject else "its subject is unknown"
+    active = "" if c.active else " ACTIVE FOR BEGIN_DIALOG = OFF"
+    why = unwritable(c)
+    if why:
         script.leave_out(f"certificate {c.name}", why, c)
+    elif c.subject is None:
+        script.comment("the certificate's file name is assumed")
+        script.add(f"{create} FROM FILE = {literal(c.name + '.cer')}{active};")
     else:
         clauses = [f"SUBJECT = {literal(c.subject)}", *(f"{w} = {d}" for w, d in given.items())]
-        script.add(f"{create} WITH {', '.join(clauses)};")
+        script.add(f"{create} WITH {', '.join(clauses)}{active};")
+
+
+def unwritable(c: Certificate) -> str:
+    """Return why CREATE CERTIFICATE cannot create a certificate; "" if it can."""
+    dates = [day(at) for at in (c.starts, c.expires) if at is not None]
+    if c.subject is None and dates:
+        return "its subject is unknown"
+    if None in dates:
+        return "its dates cannot be expressed"
+    if c.private_key not in (None, written_key(c)):
+        return "the file or password of its private key is unknown"
+    return ""
+
+
+def written_key(c: Certificate) -> PrivateKey:
+    """Return the private key of a certificate as exported: none if it is created from a file."""
+    return PrivateKey.ABSENT if c.subject is None else PrivateKey.MASTER_KEY
 
 
 def write_grant(script: Script, g: Grant) -> None:

@@ -63,6 +63,7 @@ def build_database(
         bool(given.get("is_honor_broker_priority_on")),
         certificates=reader.certificates(),
         grants=reader.grants(),
+        master_key=given.get("is_master_key_encrypted_by_server"),
         source=source,
     )
 
@@ -143,6 +144,7 @@ class _Reader:
                 row["name"],
                 self.names.queues.get(row["service_queue_id"], row["name"]),
                 tuple(accepted.get(row["service_id"], ())),
+                self.names.principals.get(row["principal_id"]),
                 row.source,
             )
             for row in self._of("services")
@@ -191,7 +193,8 @@ class _Reader:
         return {
             row["name"]: Certificate(
                 row["name"], row["start_date"], row["expiry_date"], row["subject"],
-                self.names.principals.get(row["principal_id"]), row.source,
+                self.names.principals.get(row["principal_id"]),
+                active=row["is_active_for_begin_dialog"] is not False, source=row.source,
             )
             for row in self._of("certificates")
             if not row["name"].startswith("##MS_")

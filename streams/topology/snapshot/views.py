@@ -96,7 +96,8 @@ _ROWS = (
     _view(
         _SERVER, "databases", "name",
         "name:t database_id:i service_broker_guid:g is_broker_enabled:b "
-        "is_honor_broker_priority_on:b state:i is_read_only:b user_access:i",
+        "is_honor_broker_priority_on:b state:i is_read_only:b user_access:i "
+        "is_master_key_encrypted_by_server:b",
     ),
     _view(
         _SERVER, "database_mirroring", "database_id",
@@ -160,7 +161,7 @@ _ROWS = (
         "name:t route_id:i remote_service_name:t broker_instance:t lifetime:u address:t "
         "mirror_address:t",
     ),
-    _view(_INSIDE, "services", "name", "name:t service_id:i service_queue_id:i"),
+    _view(_INSIDE, "services", "name", "name:t service_id:i service_queue_id:i principal_id:i"),
     _view(
         _INSIDE, "service_queues", "name",
         "name:t object_id:i schema_id:i max_readers:i activation_procedure:t "
@@ -197,7 +198,8 @@ _ROWS = (
     ),
     _view(
         _INSIDE, "certificates", "name",
-        "name:t certificate_id:i principal_id:i subject:t start_date:u expiry_date:u",
+        "name:t certificate_id:i principal_id:i subject:t start_date:u expiry_date:u "
+        "is_active_for_begin_dialog:b",
     ),
     _view(_INSIDE, "database_principals", "principal_id name", "principal_id:i name:t"),
     _view(

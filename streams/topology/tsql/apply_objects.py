@@ -92,7 +92,7 @@ def _altered(old: Queue, changes: Mapping[str, Any]) -> Mapping[str, Any]:
 def _create_service(script: Script, s: CreateService) -> None:
     database = script.database(s.source)
     if script.one_part(s.name, "service", database, s.source):
-        made = Service(s.name[-1], schema_name(s.queue), s.contracts, s.source)
+        made = Service(s.name[-1], schema_name(s.queue), s.contracts, s.owner, s.source)
         script.add(database, database.services, "service", made)
 
 

@@ -3,18 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from streams.topology.security import Certificate, Grant, Securable
-from streams.topology.tsql.script import Script
-from streams.topology.tsql.statements import CreateCertificate, SetPermission, Statement
+from streams.topology.tsql.script import SYSTEM_DATABASES, Script
+from streams.topology.tsql.statements import (
+    SetCertificate,
+    SetMasterKey,
+    SetOwner,
+    SetPermission,
+    Statement,
+)
 
 
-def _create_certificate(script: Script, s: CreateCertificate) -> None:
+def _set_certificate(script: Script, s: SetCertificate) -> None:
     database = script.database(s.source)
-    if script.one_part(s.name, "certificate", database, s.source):
-        made = Certificate(s.name[-1], **s.fields, source=s.source)
+    if not script.one_part(s.name, "certificate", database, s.source):
+        return
+    if s.create:
+        made = Certificate(s.name[-1], **s.changes, source=s.source)
         script.add(database, database.certificates, "certificate", made)
+        return
+    old = database.certificates.find(s.name[-1])
+    if old is None:
+        script.no_such("certificate", s.name[-1], database, s.source)
+    else:
+        database.certificates[old.name] = replace(old, **s.changes)
+
+
+def _set_owner(script: Script, s: SetOwner) -> None:
+    database = script.database(s.source)
+    service = database.services.get(s.name)
+    certificate = database.certificates.find(s.name)
+    if s.what == "service" and service is not None:
+        database.services[service.name] = replace(service, owner=s.owner)
+    elif s.what == "certificate" and certificate is not None:
+        database.certificates[certificate.name] = replace(certificate, user=s.owner)
+    else:
+        script.no_such(s.what, s.name, database, s.source)
+
+
+def _set_master_key(script: Script, s: SetMasterKey) -> None:
+    # The master key of a system database does not secure dialogs.
+    if script.current is not None and script.current.casefold() in SYSTEM_DATABASES:
+        return
+    database = script.selected(s.source)
+    if database is not None:
+        database.base = replace(database.base, master_key=s.exists)
 
 
 def _set_permission(script: Script, s: SetPermission) -> None:
@@ -37,6 +73,8 @@ def _about(grant: Grant) -> tuple[str, Securable, str, str]:
 
 
 SECURITY_HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {
-    CreateCertificate: _create_certificate,
+    SetCertificate: _set_certificate,
+    SetOwner: _set_owner,
+    SetMasterKey: _set_master_key,
     SetPermission: _set_permission,
 }

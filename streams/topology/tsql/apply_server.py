@@ -29,9 +29,12 @@ def _use(script: Script, s: Use) -> None:
 
 
 def _create_database(script: Script, s: CreateDatabase) -> None:
-    if script.instance.database(s.database) is not None:
+    exists = script.instance.database(s.database) is not None
+    if exists:
         script.effect = False  # even if the database exists: USE and YAML also create databases
     database = script.instance.ensure(s.database, s.source)
+    if s.empty and not exists and not script.guarded:
+        database.base = replace(database.base, master_key=False)
     for option in s.options:
         database.base = _OPTIONS[option](database.base)
 

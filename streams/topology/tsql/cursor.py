@@ -152,5 +152,5 @@ class Cursor:
         return self.choice(("ON", "OFF")) == "ON"
 
     def authorization(self) -> str | None:
-        """Consume AUTHORIZATION and its owner, which matters only for certificates."""
+        """Consume AUTHORIZATION and its owner; it matters only for services and certificates."""
         return self.dotted("the owner")[-1] if self.accept("AUTHORIZATION") else None

@@ -6,12 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from streams.topology.findings import Source
-from streams.topology.security import Securable
+from streams.topology.security import PrivateKey, Securable
 from streams.topology.tsql.boundaries import batch_ends, nesting, statement_ends
 from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.statements import (
-    CreateCertificate,
     SetBinding,
+    SetCertificate,
+    SetMasterKey,
+    SetOwner,
     SetPermission,
     Statement,
 )
@@ -22,6 +24,7 @@ _DATES = (
     "%b %d %Y", "%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%m/%d/%y",
 )  # fmt: skip
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", "T%H:%M:%S.%f", "T%H:%M:%SZ")
+_OWNED = ("SERVICE", "CERTIFICATE")
 _PERMISSIONS = {
     ("SEND", Securable.SERVICE): ("SERVICE", "a service's name"),
     ("CONNECT", Securable.ENDPOINT): ("ENDPOINT", "an endpoint's name"),
@@ -29,17 +32,43 @@ _PERMISSIONS = {
 
 
 def create_certificate(cursor: Cursor, source: Source) -> Statement:
-    """Read CREATE CERTIFICATE; keep only the owner, the subject and the dates."""
+    """Read CREATE CERTIFICATE; keep the owner, the subject, the dates, and how the key is stored.
+
+    A certificate from a file has no private key, unless the statement also names the key's file.
+    """
     name = cursor.dotted("the certificate's name")
-    fields: dict[str, Any] = {"user": cursor.authorization()}
+    user = cursor.authorization()
+    key = PrivateKey.ABSENT if cursor.is_words("FROM") else PrivateKey.MASTER_KEY
+    fields = {"user": user, "private_key": key, **_certificate_fields(cursor)}
+    return SetCertificate(source, name, True, fields)
+
+
+def alter_certificate(cursor: Cursor, source: Source) -> Statement:
+    """Read ALTER CERTIFICATE: the private key, and ACTIVE FOR BEGIN_DIALOG."""
+    name = cursor.dotted("the certificate's name")
+    return SetCertificate(source, name, False, _certificate_fields(cursor))
+
+
+def _certificate_fields(cursor: Cursor) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
     depth = 0
     while not batch_ends(cursor) and (depth > 0 or not statement_ends(cursor)):
         token = cursor.token
-        depth += nesting(cursor)
-        cursor.next()
-        if depth == 0 and token.upper in _CLAUSES and cursor.accept_mark("="):
-            fields[_CLAUSES[token.upper]] = _certificate_clause(cursor, token.upper)
-    return CreateCertificate(source, name, fields)
+        if cursor.accept("REMOVE", "PRIVATE", "KEY"):
+            fields["private_key"] = PrivateKey.ABSENT
+        elif cursor.accept("PRIVATE", "KEY"):
+            fields["private_key"] = PrivateKey.MASTER_KEY
+        elif cursor.accept("ENCRYPTION", "BY", "PASSWORD"):
+            fields["private_key"] = PrivateKey.PASSWORD
+        elif cursor.accept("ACTIVE", "FOR", "BEGIN_DIALOG"):
+            cursor.expect_mark("=")
+            fields["active"] = cursor.on_off()
+        else:
+            depth += nesting(cursor)
+            cursor.next()
+            if depth == 0 and token.upper in _CLAUSES and cursor.accept_mark("="):
+                fields[_CLAUSES[token.upper]] = _certificate_clause(cursor, token.upper)
+    return fields
 
 
 def _certificate_clause(cursor: Cursor, word: str) -> str | float:
@@ -64,6 +93,28 @@ def instant_of(text: str) -> float | None:
             except (ValueError, OverflowError):
                 continue
     return None
+
+
+def master_key(cursor: Cursor, source: Source, exists: bool) -> Statement:
+    """Parse CREATE MASTER KEY and DROP MASTER KEY after their words."""
+    if cursor.accept("ENCRYPTION", "BY", "PASSWORD"):
+        cursor.expect_mark("=")
+        cursor.string("PASSWORD")
+    return SetMasterKey(source, exists)
+
+
+def authorization(cursor: Cursor, source: Source) -> Statement | None:
+    """Parse ALTER AUTHORIZATION ON SERVICE or CERTIFICATE; ``None`` for other objects."""
+    cursor.expect("ON")
+    what = cursor.token.upper
+    if what not in _OWNED:
+        return None
+    cursor.next()
+    cursor.expect_mark(":")
+    cursor.expect_mark(":")
+    name = cursor.name(f"the {what.lower()}'s name")
+    cursor.expect("TO")
+    return SetOwner(source, what.lower(), name, cursor.name("the new owner"))
 
 
 def create_binding(cursor: Cursor, source: Source) -> Statement:

@@ -43,7 +43,12 @@ def create_database(cursor: Cursor, source: Source) -> Statement | None:
     words = rest_of_statement(cursor)
     if "SNAPSHOT" in words:
         return None
-    return CreateDatabase(source, name, _broker_options(cursor, words, start))
+    empty = _WITH_CONTENT.isdisjoint(words)
+    return CreateDatabase(source, name, _broker_options(cursor, words, start), empty)
+
+
+_WITH_CONTENT = frozenset({"ATTACH", "ATTACH_REBUILD_LOG", "COPY"})
+"""Words of CREATE DATABASE for a database that is not new."""
 
 
 def alter_database(cursor: Cursor, source: Source) -> Statement | None:

@@ -67,7 +67,7 @@ def create_schema(cursor: Cursor, source: Source) -> Statement | None:
 def create_service(cursor: Cursor, source: Source) -> Statement:
     """Parse CREATE SERVICE after its first two words."""
     name = cursor.dotted("the service's name")
-    cursor.authorization()
+    owner = cursor.authorization()
     cursor.expect("ON", "QUEUE")
     queue = cursor.dotted("the queue's name")
     contracts: list[str] = []
@@ -76,7 +76,7 @@ def create_service(cursor: Cursor, source: Source) -> Statement:
         while cursor.accept_mark(","):
             contracts.append(cursor.name("a contract's name"))
         cursor.expect_mark(")")
-    return CreateService(source, name, queue, tuple(contracts))
+    return CreateService(source, name, queue, tuple(contracts), owner)
 
 
 def alter_service(cursor: Cursor, source: Source) -> Statement:

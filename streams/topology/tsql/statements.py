@@ -65,10 +65,11 @@ class Use(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CreateDatabase(Statement):
-    """CREATE DATABASE without its files; ``options`` contains the options of ALTER DATABASE."""
+    """CREATE DATABASE with options of ALTER DATABASE; ``empty``: it is not attached or copied."""
 
     database: str
     options: tuple[str, ...] = ()
+    empty: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,7 @@ class CreateService(Statement):
     name: Name
     queue: Name
     contracts: tuple[str, ...]
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +214,28 @@ class SetBinding(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class CreateCertificate(Statement):
-    """CREATE CERTIFICATE; ``fields`` holds the given values."""
+class SetCertificate(Statement):
+    """CREATE or ALTER CERTIFICATE; ``changes`` holds the fields that are given."""
 
     name: Name
-    fields: Mapping[str, Any]
+    create: bool
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SetOwner(Statement):
+    """ALTER AUTHORIZATION ON a service or a certificate; ``what`` is the kind, in lower case."""
+
+    what: str
+    name: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetMasterKey(Statement):
+    """CREATE or DROP MASTER KEY; ``exists``: whether the database has one afterwards."""
+
+    exists: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,20 @@ TABLE: Mapping[Words, StatementSyntax] = {
         "CREATE CERTIFICATE name [AUTHORIZATION user] "
         "WITH SUBJECT = '...' [, START_DATE = '...'] [, EXPIRY_DATE = '...']",
     ),
+    ("ALTER", "CERTIFICATE"): StatementSyntax(
+        parse_security.alter_certificate,
+        "ALTER CERTIFICATE name WITH ACTIVE FOR BEGIN_DIALOG = ON | OFF, "
+        "WITH PRIVATE KEY (...), or REMOVE PRIVATE KEY",
+    ),
+    ("ALTER", "AUTHORIZATION"): StatementSyntax(
+        parse_security.authorization, "ALTER AUTHORIZATION ON SERVICE::name TO user"
+    ),
+    **{
+        (verb, "MASTER", "KEY"): StatementSyntax(
+            partial(parse_security.master_key, exists=verb == "CREATE"), f"{verb} MASTER KEY"
+        )
+        for verb in ("CREATE", "DROP")
+    },
     **{
         (verb,): StatementSyntax(
             partial(parse_security.permission, verb=verb), f"{verb} {_PERMISSION}"

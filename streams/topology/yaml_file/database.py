@@ -36,7 +36,7 @@ ReadFile = Callable[[str, Source], str]
 DATABASE_KEYS = (
     "broker_id", "broker", "auto_created_local", "mirror", "message_types", "contracts", "queues",
     "services", "routes", "priorities", "bindings", "honor_broker_priority", "schemas",
-    "certificates", "grants", "procedures",
+    "certificates", "grants", "procedures", "master_key",
 )  # fmt: skip
 ROUTE_KEYS = (
     "name", "service_name", "broker_instance", "address", "mirror_address", "lifetime", "expires",
@@ -82,6 +82,7 @@ def read_database(
         certificates=read_certificates(given["certificates"]) if "certificates" in given else {},
         grants=read_grants(given["grants"], Securable.SERVICE) if "grants" in given else (),
         procedures=read_procedures(given["procedures"]) if "procedures" in given else {},
+        master_key=given["master_key"].switch("master_key") if "master_key" in given else None,
     )
 
 
@@ -227,7 +228,7 @@ def _services(given: Mapping[str, Node]) -> dict[str, Service]:
     node = given["services"]
     if node.is_list:
         names = [(_some(item, "a service's name"), item) for item in node.items("services")]
-        return {n: Service(n, default_queue(n), (DEFAULT,), item.source) for n, item in names}
+        return {n: Service(n, default_queue(n), (DEFAULT,), source=i.source) for n, i in names}
     rows = node.mapping("services").items()
     return {name: _service(name, key, value) for name, (key, value) in rows}
 
@@ -238,11 +239,11 @@ def default_queue(service: str) -> str:
 
 
 def _service(name: str, key: Node, node: Node) -> Service:
-    given = node.fields("a service", ("queue", "contracts"))
+    given = node.fields("a service", ("queue", "contracts", "owner"))
     queue = _some(given["queue"], "queue") if "queue" in given else default_queue(name)
     # A missing list means DEFAULT; an empty list means that the service can only initiate.
     contracts = given["contracts"].texts("contracts") if "contracts" in given else (DEFAULT,)
-    return Service(name, queue, contracts, key.source)
+    return Service(name, queue, contracts, optional(given, "owner"), key.source)
 
 
 # --- Rules ---------------------------------------------------------------------------------------

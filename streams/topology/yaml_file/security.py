@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streams.topology.security import Certificate, Encryption, Grant, Securable
+from streams.topology.security import Certificate, Encryption, Grant, PrivateKey, Securable
 from streams.topology.yaml_file.nodes import Node, optional
 
 ENDPOINT_SECURITY_KEYS = ("encryption", "algorithms", "authentication")
-_CERTIFICATE = ("subject", "starts", "expires", "user")
+_CERTIFICATE = ("subject", "starts", "expires", "user", "private_key", "active")
 PERMISSIONS = {Securable.SERVICE: "SEND", Securable.ENDPOINT: "CONNECT"}
 """Default permission of a grant, by securable."""
 
@@ -26,7 +26,11 @@ def _certificate(name: str, key: Node, node: Node) -> Certificate:
         for word in ("starts", "expires")
     )
     subject, user = (optional(given, word) for word in ("subject", "user"))
-    return Certificate(name, starts, expires, subject, user, key.source)
+    private = (
+        given["private_key"].choice("private_key", PrivateKey) if "private_key" in given else None
+    )
+    active = "active" not in given or given["active"].switch("active")
+    return Certificate(name, starts, expires, subject, user, private, active, key.source)
 
 
 def read_grants(node: Node, securable: Securable) -> tuple[Grant, ...]:

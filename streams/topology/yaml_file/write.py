@@ -150,6 +150,7 @@ def _database(d: Database, instance: str) -> dict[str, Any]:
             "certificates": certificates(d.certificates),
             "grants": grants(d.grants),
             "procedures": procedures(d.procedures),
+            "master_key": d.master_key,
         }
     )
 
@@ -174,7 +175,8 @@ def _service(s: Service) -> dict[str, Any]:
     queue = {} if s.queue == default_queue(s.name) else {"queue": s.queue}
     # A missing list means DEFAULT; an empty list means that the service can only initiate.
     contracts = {} if s.contracts == (DEFAULT,) else {"contracts": list(s.contracts)}
-    return {**queue, **contracts}
+    owner = {} if s.owner is None else {"owner": s.owner}
+    return {**queue, **contracts, **owner}
 
 
 def _priority(p: Priority) -> dict[str, Any]:

@@ -30,8 +30,10 @@ def certificates(held: Mapping[str, Certificate]) -> dict[str, Any]:
 def _certificate(c: Certificate) -> dict[str, Any]:
     dates = {"starts": c.starts, "expires": c.expires}
     given = {key: instant(at) for key, at in dates.items() if at is not None}
-    texts = {"subject": c.subject, "user": c.user}
-    return {**{key: text for key, text in texts.items() if text is not None}, **given}
+    key = None if c.private_key is None else c.private_key.value
+    texts = {"subject": c.subject, "user": c.user, "private_key": key}
+    inactive = {} if c.active else {"active": False}
+    return {**{key: text for key, text in texts.items() if text is not None}, **given, **inactive}
 
 
 def grants(held: tuple[Grant, ...]) -> list[dict[str, Any]]:
