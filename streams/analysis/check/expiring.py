@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.analysis.flows.flow_answer import passages
+from streams.analysis.hazards.certificates import certificate_finding, invalidity, use_of
+from streams.analysis.hazards.security import security
 from streams.analysis.known import Home
 from streams.analysis.objects import day, every_database, finding
 from streams.routing import CONFIGURATION_SERVICE
-from streams.topology import Certificate, Finding, Route, Severity
+from streams.topology import Finding, Route, Severity
 
 
 def routes(estate: Estate) -> Iterator[Finding]:
@@ -43,38 +46,22 @@ def _route(at: Home, route: Route, expires: float, template: str) -> Finding:
 
 def certificates(estate: Estate) -> Iterator[Finding]:
     """Find certificates that are not valid now or will soon become invalid (8.2, 28011)."""
+    needed = {
+        (found.subject, found.evidence["certificate"]): found
+        for found in security(estate, passages(estate))
+        if found.code == "TA-42"
+    }
     for at in every_database(estate):
         for one in at.database.certificates.values():
-            used = _use(at, one)
-            severity = Severity.ERROR if used else Severity.WARNING
-            if one.expires is not None and one.expires <= estate.now:
-                yield _certificate(at, one, severity, used, f"expired on {day(one.expires)}")
-            elif one.starts is not None and one.starts > estate.now:
-                what = f"is not valid before {day(one.starts)}"
-                yield _certificate(at, one, severity, used, what)
+            used, what = use_of(at, one, estate.now), invalidity(one, estate.now)
+            if (str(at), one.name) in needed:
+                yield needed[str(at), one.name]
+            elif what:
+                severity = Severity.ERROR if used else Severity.WARNING
+                yield certificate_finding(at, one, severity, used, what)
             elif one.expires is not None and one.expires <= estate.now + estate.soon:
                 what = f"expires on {day(one.expires)}"
-                yield _certificate(at, one, Severity.WARNING, used, what)
-
-
-def _use(at: Home, one: Certificate) -> str:
-    """Describe the known use of a certificate: by a binding of its owner, or by the endpoint."""
-    for binding in at.database.bindings:
-        if one.user is not None and binding.user.casefold() == one.user.casefold():
-            return f"binding {binding.name} uses it for dialogs with {binding.service}"
-    words = (word.casefold().strip('[]"') for word in at.instance.endpoint.authentication)
-    return "the endpoint authenticates with it" if one.name.casefold() in words else ""
-
-
-def _certificate(at: Home, one: Certificate, severity: Severity, used: str, what: str) -> Finding:
-    use = f"; {used}" if used else ""
-    return finding(
-        "TA-42", severity, at, one.source,
-        f"certificate {one.name} {what}{use}",
-        "Create a new one, install its public part on the other side, and use it in bindings and "
-        "endpoints.",
-        certificate=one.name, user=one.user, starts=one.starts, expires=one.expires,
-    )  # fmt: skip
+                yield certificate_finding(at, one, Severity.WARNING, used, what)
 
 
 CHECKS = (
@@ -98,8 +85,9 @@ CHECKS = (
         (Severity.ERROR, Severity.WARNING),
         "reference 8.2, error 28011",
         "Secured dialogs and endpoints with certificates stop when a certificate expires; messages "
-        "then stay in the transmission queue. The finding is an error if a remote service binding "
-        "or the endpoint is known to use the invalid certificate; otherwise, it is a warning.",
+        "then stay in the transmission queue. The finding is an error if a remote service binding, "
+        "the endpoint or a flow is known to use the invalid certificate; otherwise, it is a "
+        "warning. If its user has another valid certificate, flows use that one.",
         "Create a new certificate before the old one expires and install its public part on the "
         "other side. Make the user of the binding its owner, or let the endpoint use it.",
         certificates,

@@ -13,6 +13,7 @@ from streams.analysis.flows.redundancy import Graph
 from streams.analysis.flows.route_index import RouteIndex
 from streams.analysis.hazards.hazards import hazards_of
 from streams.analysis.hazards.passage import Passage, hops_of, steps_of
+from streams.analysis.hazards.security import security_of
 from streams.analysis.paths.network import Ending, State
 from streams.analysis.paths.path_graph import PathGraph
 from streams.analysis.paths.splits import several_targets
@@ -28,7 +29,8 @@ def answer_flow(estate: Estate, flow: Flow) -> FlowAnswer:
     passage = Passage(flow, forth.places, forth.steps, back)
     hazards = hazards_of(estate, passage, forth.splits)
     fine = not forth.failures and all(back.arrives for back in backs)
-    return FlowAnswer(flow, judge(fine, hazards), backs, hazards, forth, passage)
+    secured = security_of(estate, passage)
+    return FlowAnswer(flow, judge(fine, hazards), backs, hazards, forth, passage, secured)
 
 
 def answers_of(estate: Estate) -> tuple[FlowAnswer, ...]:

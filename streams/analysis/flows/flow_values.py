@@ -15,6 +15,7 @@ from streams.analysis.paths.network import Ending
 from streams.analysis.paths.path_graph import PathGraph
 from streams.analysis.paths.splits import Split
 from streams.analysis.paths.verdict import PathVerdict
+from streams.analysis.security.values import DialogSecurity
 from streams.errors import text_of
 from streams.routing import broker_key
 from streams.topology import Finding
@@ -111,6 +112,7 @@ class FlowAnswer:
 
     ``forth``: its outbound paths, which other flows may share. ``backs``: the return paths from
     each reached database. ``hazards``: problems that exist even though all messages arrive.
+    ``security``: the security of its dialogs, for each target and each ENCRYPTION.
     """
 
     flow: Flow
@@ -119,6 +121,7 @@ class FlowAnswer:
     hazards: tuple[Finding, ...]
     forth: Forth = field(repr=False)
     passage: Passage = field(repr=False, compare=False)
+    security: tuple[DialogSecurity, ...] = field(repr=False, compare=False)
 
     @property
     def reached(self) -> tuple[Reached, ...]:
@@ -173,4 +176,5 @@ class FlowAnswer:
             "back": [
                 {"from": b.at, "arrives": b.arrives, "hops": list(b.instances)} for b in self.backs
             ],
+            "security": [judged.to_json() for judged in self.security],
         }  # fmt: skip

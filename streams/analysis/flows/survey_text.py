@@ -13,6 +13,7 @@ from streams.analysis.flows.survey import FailurePoint, SinglePoint, Survey, Uns
 from streams.analysis.paths.outside import outside_text
 from streams.analysis.paths.step import Ending, Step
 from streams.analysis.paths.verdict import PathVerdict
+from streams.analysis.security.describe import describe_security
 from streams.prose import counted, percent, wrapped
 from streams.routing import broker_key
 from streams.topology import Source
@@ -89,6 +90,9 @@ def _flow_lines(answer: FlowAnswer) -> Iterator[str]:
         text = failure_text(failure.ending, failure.hops[-1][1])
         path = " -> ".join(failure.instances)
         yield from wrapped(f"{_share(failure.share)}  {text}; by {path}", "    ", " " * 12)
+    described = (describe_security(judged) for judged in answer.security)
+    for text in dict.fromkeys(filter(None, described)):
+        yield from wrapped(f"security: {text}", "    ", "      ")
     for finding in answer.hazards:
         yield from wrapped(f"{finding.code}: {finding.message}", "    ", "      ")
 

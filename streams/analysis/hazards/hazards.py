@@ -9,10 +9,11 @@ from streams.analysis.hazards.contracts import contracts
 from streams.analysis.hazards.endpoints import endpoints
 from streams.analysis.hazards.identity import clashes
 from streams.analysis.hazards.passage import Passage
+from streams.analysis.hazards.security import security
 from streams.analysis.paths.splits import Split, split_finding
 from streams.topology import Finding, Severity
 
-CODES = ("TA-12", "TA-17", "TA-31", "TA-39")
+CODES = ("TA-12", "TA-17", "TA-31", "TA-39", "TA-42", "TA-48", "TA-49")
 """Codes that can be hazards: a dialog reaches several targets, or no target although a path exists.
 
 Messages that do not arrive or are not acknowledged need no finding, because their paths show the
@@ -32,3 +33,4 @@ def _found(estate: Estate, passage: Passage, splits: Sequence[Split]) -> Iterato
     yield from clashes(estate, passage)
     yield from contracts(estate, passage)
     yield from endpoints(estate, (passage,))
+    yield from security(estate, (passage,))

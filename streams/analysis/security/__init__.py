@@ -1,0 +1,1 @@
+"""Decide whether dialog security lets a dialog through, as ``ssbdiagnose`` does."""
