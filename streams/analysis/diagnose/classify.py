@@ -1,11 +1,11 @@
-"""Causes at the sender: no route for the message, or a dialog that cannot be secured."""
+"""Causes at the sender: no usable route for the message."""
 
 from __future__ import annotations
 
 from streams.analysis.diagnose.brokers import elsewhere, hides
 from streams.analysis.diagnose.case import Case, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
-from streams.analysis.diagnose.sender import by_status, status_of
+from streams.analysis.diagnose.sender import status_of
 from streams.errors import Number
 from streams.prose import listed
 from streams.routing import parse_address
@@ -136,44 +136,5 @@ CAUSES: tuple[Cause[Case], ...] = (
         "ALTER ROUTE with TCP://host:port and a host that resolves in DNS (test with nslookup on "
         "the server itself).",
         _address,
-    ),
-    by_status(
-        "no-binding", Stage.SECURITY, "Encryption is on, and no remote service binding exists",
-        (9727,), "reference 4.14, 8.2",
-        "CREATE REMOTE SERVICE BINDING for the target service, or BEGIN DIALOG ... WITH ENCRYPTION "
-        "= OFF; the default is ON. Existing dialogs keep their setting.",
-    ),
-    by_status(
-        "certificate", Stage.SECURITY, "A certificate of the dialog is missing or not valid",
-        (9728, 9730, 9731, 9733, 9734, 9735, 9737, 9767, 9768, 28011, 28024, 28025),
-        "reference 4.14",
-        "Compare the certificates of the two users on both sides: check the dates, the serial "
-        "numbers and ACTIVE FOR BEGIN_DIALOG, and that the master key encrypts the owner's private "
-        "key.",
-    ),
-    by_status(
-        "master-key", Stage.SECURITY, "The database master key is missing or cannot be opened",
-        (28050, 28051, 28054, 28058), "reference 4.14",
-        "CREATE MASTER KEY in the database; after a restore on another server: OPEN MASTER KEY and "
-        "ALTER MASTER KEY ADD ENCRYPTION BY SERVICE MASTER KEY.",
-    ),
-    # Sources: the documentation of 15404 and 15517, the text of 33009, and for TRUSTWORTHY the
-    # documentation's tutorial "Completing a conversation between databases".
-    by_status(
-        "database-owner", Stage.SECURITY, "The owner of a database is not a valid login",
-        (15404, 15517, 28020, 33009), "reference 4.6",
-        "ALTER AUTHORIZATION ON DATABASE::... TO [sa], or to another login of SQL Server, for the "
-        "database that the message names; if it names none, for the target's and the sender's. "
-        "The owner is often unknown after a restore on another server. 15404: SQL Server's service "
-        "account cannot look up the owner's Windows account.",
-    ),
-    by_status(
-        "database-access", Stage.SECURITY,
-        "A database of the same instance does not trust the sender's database",
-        (916,), "reference 4.6",
-        "Between databases of one instance: ALTER DATABASE ... SET TRUSTWORTHY ON in the sender's "
-        "database, and ALTER AUTHORIZATION ON DATABASE::... to an owner that is a login with "
-        "access to the target database. Without TRUSTWORTHY, use certificates and a remote service "
-        "binding, as between instances.",
     ),
 )  # fmt: skip

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from streams.analysis.diagnose import brokers, classify, leaks, sender, target, transport
+from streams.analysis.diagnose import (
+    brokers,
+    classify,
+    leaks,
+    security,
+    sender,
+    target,
+    transport,
+)
 from streams.analysis.diagnose.case import Case
 from streams.analysis.diagnose.cause import Cause
 from streams.analysis.diagnose.leaks import Side
@@ -11,6 +19,7 @@ CAUSES: tuple[Cause[Case], ...] = (
     *brokers.SENDER,
     *sender.CAUSES,
     *classify.CAUSES,
+    *security.CAUSES,
     *transport.CAUSES,
     *target.CAUSES,
 )

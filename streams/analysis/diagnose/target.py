@@ -5,10 +5,12 @@ from __future__ import annotations
 from streams.analysis.diagnose.brokers import SHARED
 from streams.analysis.diagnose.case import Case, Target, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
+from streams.analysis.diagnose.security import insecure
 from streams.analysis.diagnose.sender import by_status, status_of
 from streams.analysis.explain_text import failure_text
 from streams.analysis.known import Home
 from streams.analysis.paths.network import Disposition
+from streams.analysis.security.values import SecurityError
 from streams.topology import Securable, accepts, queue_of
 
 _PARKED = (9617, 11219)
@@ -70,7 +72,7 @@ def _denied(case: Case) -> Evidence | None:
                 named = f"{case.message.to_service} of {target}"
                 none = f"no principal has the SEND permission on {named}"
                 return (placed(none, target.database.source if not service else service.source),)
-    return status_of(case, _DENIED)
+    return insecure(case, (SecurityError.NOT_PERMITTED,)) or status_of(case, _DENIED)
 
 
 def _no_return_path(case: Case) -> Evidence | None:

@@ -144,6 +144,24 @@ def copied(name: str, at: str, **more: object) -> Change:
     return change
 
 
+def bound(anonymous: bool = True, **certificate: object) -> Change:
+    """Bind the target's service to a user with a certificate, which is valid unless changed."""
+
+    def change(found: dict[str, Document]) -> None:
+        a(found).update(
+            database_principals=[{"principal_id": 1, "name": "dbo"},
+                                 {"principal_id": 5, "name": "TargetUser"}],
+            remote_service_bindings=[{"name": "B", "remote_service_name": "TargetService",
+                                      "remote_principal_id": 5, "is_anonymous_on": anonymous}],
+            certificates=[{"name": "C", "principal_id": 5, "subject": "C",
+                           "expiry_date": moment(NOW + 1e6), **certificate}],
+        )  # fmt: skip
+        for service in a(found)["services"]:
+            service["principal_id"] = 1
+
+    return change
+
+
 def named(document: Document) -> list[str]:
     return [row_["name"] for row_ in document["databases"]]
 
@@ -177,6 +195,20 @@ def off_here(found: dict[str, Document]) -> None:
     found["ServerA"]["databases"][2]["is_broker_enabled"] = False
 
 
+def denied(found: dict[str, Document]) -> None:
+    """A user has GRANT, but public has DENY, which includes the user."""
+    granted(found)
+    rows = b(found)["database_permissions"]
+    rows += [{**one, "grantee_principal_id": 0, "state": "D"} for one in rows]
+
+
+def granted(found: dict[str, Document]) -> None:
+    """Only a user has SEND, not public, as which an anonymous dialog acts."""
+    b(found)["database_principals"].append({"principal_id": 6, "name": "Other"})
+    for one in b(found)["database_permissions"]:
+        one["grantee_principal_id"] = 6
+
+
 REFUSED = "Connection attempt failed with error: '10061(No connection could be made.)'."
 TRIGGERS: dict[str, list[Change]] = {
     "sender-id-in-use": [both(off("ServerA"), copied("DatabaseA", "ServerA"))],
@@ -206,8 +238,19 @@ TRIGGERS: dict[str, list[Change]] = {
         status("DNS lookup failed with error: '11001(No such host is known.)'."),
     ],
     "no-binding": [status("Dialog security ... there is no remote service binding for it.")],
-    "certificate": [status("The security certificate bound to principal (Id: 5) has expired.")],
-    "master-key": [status("Could not save a dialog session key. A master key is required.")],
+    "certificate": [
+        status("The security certificate bound to principal (Id: 5) has expired."),
+        bound(expiry_date=moment(NOW - 1)),
+        bound(start_date=moment(NOW + 1)),
+        bound(principal_id=1),
+        bound(is_active_for_begin_dialog=False),
+        bound(anonymous=False),  # the service's owner has no certificate
+    ],
+    "master-key": [
+        status("Could not save a dialog session key. A master key is required."),
+        both(bound(), database("ServerA", is_master_key_encrypted_by_server=False)),
+        both(bound(), database("ServerB", is_master_key_encrypted_by_server=False)),
+    ],
     "database-owner": [
         status(text(28005, 15517, 1, text(15517, "dbo"))),
         status(text(28005, 33009, 2, text(33009, "Shop", "Shop"))),
@@ -270,6 +313,8 @@ TRIGGERS: dict[str, list[Change]] = {
         lambda found: b(found).update(database_permissions=[]),
         status(text(11215)),
         status(text(28056)),
+        denied,
+        both(bound(), granted),
     ],
     "enqueue-failed": [
         status(text(28005, 1205, 13, "Transaction (Process ID 7) was deadlocked.")),
@@ -334,6 +379,37 @@ def test_a_healthy_snapshot_has_nothing_to_say(tmp_path: Path) -> None:
     found = documents(shipped("two_brokers"))
     diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
     assert (diagnoses.found, diagnoses.good) == ((), True)
+
+
+# --- Security without a status -------------------------------------------------------------------
+
+
+def arrived(found: dict[str, Document]) -> None:
+    b(found)["conversation_endpoints"] = [
+        endpoint("d1", is_initiator=False, conversation_handle=guid("other handle"))
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        bound(),
+        both(bound(expiry_date=moment(NOW - 1)), arrived),
+        both(bound(expiry_date=moment(NOW - 1)), status(REFUSED)),
+        both(bound(expiry_date=moment(NOW - 1)), row(enqueue_time=moment(NOW - 5))),
+        both(bound(expiry_date=moment(NOW - 1)), lambda found: found.pop("ServerB")),
+        database("ServerA", is_master_key_encrypted_by_server=False),
+        granted,
+    ],
+)
+def test_security_is_no_cause(tmp_path: Path, change: Change) -> None:
+    """It is valid, or the target has accepted it, or a status, or nothing at all, tells otherwise.
+
+    Without a binding, the snapshot does not show whether the dialog is encrypted.
+    """
+    assert codes(diagnosed(tmp_path, change)).isdisjoint(
+        {"certificate", "master-key", "send-denied"}
+    )
 
 
 # --- Their order ---------------------------------------------------------------------------------
