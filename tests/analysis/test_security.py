@@ -162,6 +162,8 @@ def test_an_expired_certificate_is_one_finding_with_its_flow(tmp_path: Path) -> 
         (OFF, "", PUBLIC + "REVOKE SEND ON SERVICE::Target FROM public", [11215]),
         (OFF, "", PUBLIC + "DENY SEND ON SERVICE::Target TO public", [11215]),
         (OFF, "", PUBLIC + "DENY SEND ON SERVICE::Target TO I", []),
+        (OFF, "", PUBLIC.replace("SEND", "VIEW DEFINITION, SEND"), []),
+        (OFF, "", PUBLIC.replace("SEND", "CONTROL"), []),
         ("", ANONYMOUS + BOUND, SENDER, [11215]),
         ("", ANONYMOUS + BOUND, PUBLIC, []),
         ("", FULL, "", [11215]),

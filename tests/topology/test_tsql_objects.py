@@ -199,18 +199,20 @@ def test_the_last_word_of_a_permission_counts(tmp_path: Path) -> None:
         GRANT SEND ON SERVICE::s TO c
         GRANT CONNECT ON ENDPOINT::E TO l
         DENY CONNECT ON ENDPOINT::e TO L
-        GRANT CONTROL ON SERVICE::S TO d
-        GRANT EXECUTE ON p TO c
+        GRANT CONTROL ON SERVICE::S TO d; GRANT VIEW DEFINITION, SEND ON SERVICE::S TO e
+        GRANT EXECUTE ON p TO c; GRANT SELECT (a, b) ON t TO c; GRANT VIEW SERVER STATE TO c
+        GRANT CONTROL ON SERVICE TO c
         """,
     )
     send = "SEND", Securable.SERVICE
     assert database.grants == (
         Grant(*send, "S", "c"), Grant(*send, "S", "A", denied=True), Grant(*send, "s", "c"),
+        Grant("CONTROL", Securable.SERVICE, "S", "d"), Grant(*send, "S", "e"),
     )  # fmt: skip
     assert topology.instances["I1"].grants == (
         Grant("CONNECT", Securable.ENDPOINT, "e", "L", denied=True),
     )
-    assert [s.kind for s in topology.skipped] == ["GRANT", "GRANT"]
+    assert [s.kind for s in topology.skipped] == ["GRANT"] * 4
 
 
 @pytest.mark.parametrize(

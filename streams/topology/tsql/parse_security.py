@@ -26,9 +26,11 @@ _DATES = (
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", "T%H:%M:%S.%f", "T%H:%M:%SZ")
 _OWNED = ("SERVICE", "CERTIFICATE")
 _PERMISSIONS = {
-    ("SEND", Securable.SERVICE): ("SERVICE", "a service's name"),
-    ("CONNECT", Securable.ENDPOINT): ("ENDPOINT", "an endpoint's name"),
+    "SERVICE": (Securable.SERVICE, ("SEND", "CONTROL"), "a service's name"),
+    "ENDPOINT": (Securable.ENDPOINT, ("CONNECT", "CONTROL"), "an endpoint's name"),
 }
+"""The permissions for dialogs by kind of object; CONTROL implies the first one."""
+_AFTER = frozenset({"ON", "TO", "FROM"})
 
 
 def create_certificate(cursor: Cursor, source: Source) -> Statement:
@@ -153,12 +155,26 @@ def permission(cursor: Cursor, source: Source, verb: str) -> Statement | None:
     """Parse GRANT, DENY or REVOKE of permissions for dialogs; ``None`` for other permissions."""
     if verb == "REVOKE":
         cursor.accept("GRANT", "OPTION", "FOR")
-    word = cursor.token.upper
-    for (permitted, securable), (of, what) in _PERMISSIONS.items():
-        if word == permitted and cursor.is_words(permitted, "ON", of):
-            cursor.at += 3
-            return _permission(cursor, source, verb, permitted, securable, what)
-    return None
+    listed = _listed(cursor)
+    row = _PERMISSIONS.get(cursor.token.upper)
+    if row is None:
+        return None
+    securable, permissions, what = row
+    permitted = next((word for word in permissions if word in listed), None)
+    table = permitted == "CONTROL" and not cursor.peek(1).is_mark(":")
+    if permitted is None or table:  # CONTROL is also a permission on a table named SERVICE
+        return None
+    cursor.next()
+    return _permission(cursor, source, verb, permitted, securable, what)
+
+
+def _listed(cursor: Cursor) -> set[str]:
+    """Consume the permissions, and the ON that may follow; return their words."""
+    found = set()
+    while not (batch_ends(cursor) or cursor.is_mark(";") or cursor.token.upper in _AFTER):
+        found.add(cursor.next().upper)
+    cursor.accept("ON")
+    return found
 
 
 def _permission(
