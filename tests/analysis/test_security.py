@@ -54,6 +54,9 @@ OWN = "CREATE CERTIFICATE O WITH SUBJECT = 'o';"
 FULL = BINDING + BOUND + OWN
 OWNER = "AUTHORIZATION U"
 IMPORTED = "CREATE CERTIFICATE I AUTHORIZATION I FROM FILE = 'i.cer';"
+CONTROLLED = (
+    "CREATE CERTIFICATE C AUTHORIZATION C WITH SUBJECT = 'c';GRANT CONTROL ON SERVICE::Target TO C;"
+)
 SENDER = IMPORTED + "GRANT SEND ON SERVICE::Target TO I;"
 
 
@@ -108,6 +111,7 @@ def errors(topology: Topology) -> list[int]:
         ("", FULL.replace("O WITH", "O AUTHORIZATION u WITH"), OWNER, []),
         ("", FULL + "ALTER AUTHORIZATION ON CERTIFICATE::O TO U", OWNER, []),
         ("", FULL + "ALTER AUTHORIZATION ON SERVICE::Initiator TO U", "", [9731]),
+        ("", FULL + "GRANT CONTROL ON SERVICE::Initiator TO dbo", OWNER, [9731]),
     ],
 )
 def test_the_type_of_dialog_security(
@@ -171,6 +175,8 @@ def test_an_expired_certificate_is_one_finding_with_its_flow(tmp_path: Path) -> 
         ("", FULL, SENDER, []),
         ("", FULL, PUBLIC + IMPORTED, []),
         ("", FULL, IMPORTED + "GRANT SEND ON SERVICE::Target TO Role", []),
+        ("", FULL, IMPORTED + CONTROLLED, [11215]),
+        ("", FULL, SENDER + CONTROLLED, []),
         ("", FULL, IMPORTED.replace("AUTHORIZATION I", ""), []),  # dbo needs no permission
         ("", FULL, PUBLIC + IMPORTED + "DENY SEND ON SERVICE::Target TO i", [11215]),
         ("", FULL, SENDER + "DENY SEND ON SERVICE::Target TO public", [11215]),

@@ -12,7 +12,16 @@ from collections.abc import Iterator
 
 from streams.analysis.known import Home
 from streams.analysis.security.values import Dialog, Obstacle, SecurityError, in_script
-from streams.topology import OWNER, Binding, Grant, PrivateKey, Securable, Service, Source
+from streams.topology import (
+    OWNER,
+    Binding,
+    Certificate,
+    Grant,
+    PrivateKey,
+    Securable,
+    Service,
+    Source,
+)
 
 _PUBLIC = "public"
 _ALLOWING = frozenset({"SEND", "CONTROL"})
@@ -43,16 +52,15 @@ def user_may_send(dialog: Dialog, binding: Binding | None, now: float) -> Iterat
         yield from denied
         if denied:
             return
-        imported = [
-            c for c in end.database.certificates.values()
-            if c.private_key in (None, PrivateKey.ABSENT)
-        ]  # fmt: skip
-        users = {(c.user or OWNER).casefold() for c in imported}
+        certificates = end.database.certificates.values()
+        users = {_owner(c) for c in certificates if c.private_key in (None, PrivateKey.ABSENT)}
         refused = {_principal(g): g for g in grants if g.denied}
         if users and users <= refused.keys():
             yield _refused(end, service, refused[min(users)])
         elif not users & {OWNER, (service.owner or OWNER).casefold()}:
-            allowed = [g for g in grants if not g.denied]
+            # The initiator is no user of the target's own certificates.
+            own = {_owner(c) for c in certificates} - users
+            allowed = [g for g in grants if not g.denied and _principal(g) not in own]
             if not allowed and _shows_permissions(dialog, end, service):
                 yield _not_permitted(
                     end, service.source,
@@ -82,6 +90,10 @@ def _target(dialog: Dialog) -> Iterator[tuple[Home, Service, list[Grant]]]:
 def _concerns(grant: Grant, service: str) -> bool:
     on = grant.securable is Securable.SERVICE and grant.name == service
     return on and grant.permission.upper() in _ALLOWING
+
+
+def _owner(certificate: Certificate) -> str:
+    return (certificate.user or OWNER).casefold()
 
 
 def _principal(grant: Grant) -> str:
