@@ -291,3 +291,17 @@ def test_an_obstacle_is_reported_at_its_statement(tmp_path: Path) -> None:
     assert (found.code, found.subject, found.line) == ("TA-48", "ServerA/DatabaseA", 13)
     assert found.evidence == {"error": 9727, "flows": ["ServerA/DatabaseA/Initiator -> Target"]}
     assert found.message.endswith("(9727)")
+
+
+def test_a_target_that_is_not_in_the_topology_is_remote_if_a_route_leads_out(
+    tmp_path: Path,
+) -> None:
+    """Its permissions are unknown, but every encrypted dialog with it needs a binding."""
+    initiator = INITIATOR.format(owner="", security="", encryption="")
+    for script, expected in (
+        (initiator, [9727]),
+        (initiator.replace("TCP://ServerB:4022", "LOCAL"), []),
+    ):
+        [answer] = survey_flows(load(write(tmp_path, ServerA=script), NOW), NOW).answers
+        errors_ = [int(one.error) for judged in answer.security for one in judged.obstacles]
+        assert errors_ == expected and answer.verdict is PathVerdict.BROKEN
