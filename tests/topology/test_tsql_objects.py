@@ -152,6 +152,8 @@ def test_the_private_key_of_a_certificate(
         ("USE D\nGO\nCREATE MASTER KEY", True),
         ("CREATE DATABASE D\nGO\nUSE D CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'x'", True),
         ("USE D\nGO\nDROP MASTER KEY", False),
+        ("USE D\nGO\nCREATE MASTER KEY ENCRYPTION BY PASSWORD = @password", True),
+        ("USE D\nGO\nIF NOT EXISTS (SELECT 1 FROM sys.symmetric_keys) CREATE MASTER KEY", True),
         ("CREATE DATABASE D\nGO\nUSE master CREATE MASTER KEY", False),
     ],
 )

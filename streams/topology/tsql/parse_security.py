@@ -98,10 +98,9 @@ def instant_of(text: str) -> float | None:
 
 
 def master_key(cursor: Cursor, source: Source, exists: bool) -> Statement:
-    """Parse CREATE MASTER KEY and DROP MASTER KEY after their words."""
-    if cursor.accept("ENCRYPTION", "BY", "PASSWORD"):
-        cursor.expect_mark("=")
-        cursor.string("PASSWORD")
+    """Parse CREATE MASTER KEY and DROP MASTER KEY; the password is ignored."""
+    while not statement_ends(cursor):
+        cursor.next()
     return SetMasterKey(source, exists)
 
 
