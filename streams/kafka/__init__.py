@@ -60,7 +60,7 @@ from streams.kafka.create_topics import create, grow
 from streams.kafka.deploy import Deployment, deploy, find_beyond_apply, preview, specs_of
 from streams.kafka.failure import is_forbidden, is_passing, worded
 from streams.kafka.fenced import FENCED, LOST, WITHOUT_ID, FencedError, is_displaced, is_fatal
-from streams.kafka.fetcher import CACHE_BYTES, Fetcher, GoneError
+from streams.kafka.fetcher import CACHE_BYTES, Fetcher, GoneError, NotNowError
 from streams.kafka.headers import Headers, headers_of, size_of
 from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung, find_open
 from streams.kafka.lag import Lags, read_begins, read_ends, read_highs, read_lags
@@ -116,6 +116,7 @@ __all__ = [
     "LostBrokers",
     "Message",
     "Mismatch",
+    "NotNowError",
     "Notes",
     "Offsets",
     "Outgoing",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import OrderedDict, deque
+from collections.abc import Callable
 
 from confluent_kafka import KafkaError, TopicPartition
 
@@ -44,6 +45,14 @@ class GoneError(SurroundingsError):
     """A required record was deleted from its log, or can no longer be read."""
 
 
+class NotNowError(SurroundingsError):
+    """Whether a record can be read is not known, and there is no time now to find out."""
+
+
+def _always() -> bool:
+    return True
+
+
 class Fetcher:
     """Fetch records of one partition by offset, with a cache of the latest records.
 
@@ -62,15 +71,23 @@ class Fetcher:
     have been read before, in one pass with an earlier record of its batch whose length is 2^32 too
     high (decision 47). All records of a batch have the same writer, so other writers lose nothing.
 
+    Before such a search, which takes a few tenths of a second, the fetcher asks ``may_search``, and
+    raises NotNowError if the answer is no.
+
     ``bytes_returned`` counts the bytes of requested records, ``bytes_read`` the bytes of all
     records read from Kafka, requested or skipped. Both counts include headers.
     """
 
     def __init__(
-        self, cluster: Cluster, topic: str, partition: int, cache_bytes: int = CACHE_BYTES
+        self,
+        cluster: Cluster,
+        topic: str,
+        partition: int,
+        cache_bytes: int = CACHE_BYTES,
+        may_search: Callable[[], bool] = _always,
     ) -> None:
         self._topic, self._partition, self._limit = topic, partition, cache_bytes
-        self._cluster = cluster
+        self._cluster, self._may_search = cluster, may_search
         self._large = max(_LARGE, cache_bytes // _SHARE)
         self.bytes_returned = self.bytes_read = self._rested_at = self._size = 0
         self._consumer: CheckedConsumer | None = None
@@ -125,6 +142,9 @@ class Fetcher:
         while True:
             message = self._read.popleft() if self._read else self._next_of(is_there)
             if message is None and is_there:
+                if not self._may_search():
+                    self.close()
+                    raise NotNowError(f"{self._topic}/{self._partition}@{position} is not read now")
                 if self._is_unreadable(position):
                     raise self._lost(position)
                 return self._wait_for(position)  # Kafka is slow or unavailable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 
 import pytest
@@ -48,13 +49,31 @@ def test_one_body_that_pins_many_records_is_moved() -> None:
     assert found(node) is None
 
 
-def test_a_body_that_is_lost_stays_and_the_others_are_moved() -> None:
-    """Otherwise one lost body would keep all others where they are."""
-    node = waiting(others=30)["ServerA"]
-    lost = moves_of(node.endpoint, demand(node), ends(node), 20, lambda which, at: at == 1)
-    assert lost is None
-    wrong = moves_of(node.endpoint, demand(node), ends(node), 20, lambda which, at: which == 1)
-    assert wrong == found(node)
+def test_nothing_behind_a_lost_body_is_moved() -> None:
+    """The log cannot be trimmed beyond it, so each move would only write copies."""
+    net = waiting(others=30)
+    lose(net, D2)
+    other = conversation(3)
+    net.begin(A, other)
+    for _ in range(30):
+        net.send(A, other, b"x")
+        net.settle()
+    lose(net, other)
+    for _ in range(30):
+        net.begin(A, uuid.uuid4())
+    net.settle()
+    node = net["ServerA"]
+    both = found(node)
+    assert both is not None and sorted(both.commands) == [1, 33, 65]
+
+    def without(*lost: int) -> Moves | None:
+        return moves_of(
+            node.endpoint, demand(node), ends(node), 20, lambda which, at: not which and at in lost
+        )
+
+    assert without(1) is without(1, 33) is None
+    before = without(33)
+    assert before is not None and sorted(before.commands) == [1], "as far as the lost one"
 
 
 def test_what_was_moved_is_sent_from_there_and_moved_again() -> None:

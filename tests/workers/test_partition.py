@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from streams.kafka import GoneError, Message
+from streams.kafka import GoneError, Message, NotNowError
 from streams.node import Endpoint, Moves, UnreadableError, catalog_of
 from streams.protocol import Dialog, DialogKey, State
 from streams.resources import topologies_dir
@@ -294,31 +294,57 @@ class Silent:
 
     def __init__(self) -> None:
         self.now, self.asked = 0.0, list[int]()
-
-    def monotonic(self) -> float:
-        """Return the clock."""
-        return self.now
+        self.searches = module.SearchTime(lambda: self.now)
 
     def fetch(self, position: int) -> Message:
-        """Search in vain."""
+        """Search in vain, if there is time."""
+        if position in self.asked:
+            raise GoneError(f"cmd/0@{position} is in an unreadable batch")
+        if not self.searches.has_left():
+            raise NotNowError(f"cmd/0@{position} is not read now")
         self.now += 0.1
         self.asked.append(position)
         raise GoneError(f"cmd/0@{position} is in an unreadable batch")
 
 
-def test_the_search_for_lost_bodies_ends_after_a_quarter_of_a_second(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_all_partitions_of_a_worker_share_the_time_to_search_for_lost_bodies() -> None:
+    """A quarter of a second at first, and then a quarter of the time."""
     log = Silent()
-    monkeypatch.setattr(module, "time", log)
-    bodies = Bodies(cast(Any, log), cast(Any, log))
+    one, other = (Bodies(cast(Any, log), cast(Any, log), log.searches) for _ in range(2))
     wanted = {position: uuid.UUID(int=position) for position in range(9)}
     with pytest.raises(UnreadableError, match="@0 is in an unreadable batch") as caught:
-        bodies.commands(wanted)
-    assert log.asked == [0, 1, 2]
-    assert caught.value.positions == {0, 1, 2}
-    assert caught.value.conversations == {wanted[position] for position in (0, 1, 2)}
-    assert bodies.to_move(Moves((), wanted, {})) == [], "they stay"
+        one.commands(wanted)
+    assert caught.value.positions == {0, 1, 2, 3}
+    assert caught.value.conversations == {wanted[position] for position in range(4)}
+    assert caught.value.is_unfinished
+    with pytest.raises(UnreadableError, match="@5 is not read now") as caught:
+        other.messages({5: ID})
+    assert not caught.value.positions and caught.value.is_unfinished
+    assert one.to_move(Moves((), {6: ID}, {7: ID})) == [], "they stay"
+    log.now += 0.4
+    assert one.to_move(Moves((), {6: ID}, {7: ID})) == [], "one search"
+    assert log.asked == [0, 1, 2, 3, 6]
+    log.now += 10
+    with pytest.raises(UnreadableError) as caught:
+        one.commands(wanted)
+    assert caught.value.positions == set(wanted) and not caught.value.is_unfinished
+
+
+def test_work_is_due_again_if_there_is_no_time_to_search() -> None:
+    """Its dialogs are not postponed, because their bodies may be there."""
+    owned = restored(5)
+
+    class Later(Slow):
+        def apply(self, owned: Partition, work: Work, read_at: float, *_: Any) -> Applied:
+            owned.arm(work.due)
+            raise UnreadableError("cmd/0@5 is not read now", set(), set(), is_unfinished=True)
+
+    committer = WorkCommitter("A", Commits(), Later(), cast(Any, None), Committed())  # type: ignore[arg-type]
+    for _ in range(2):
+        work = owned.take_work(RETRY, 100)
+        assert work.due == [KEY]
+        committer.apply([(owned, work)], 0.0, None)
+        assert not owned.postponed
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,21 @@ class TooMuchError(Exception):
 class UnreadableError(Exception):
     """Bodies at these ``positions``, of these ``conversations``, can no longer be read.
 
-    There may be more of them: the search for unreadable bodies takes time and is limited. A body
-    may belong to further conversations.
+    A body may belong to further conversations. If the search for such bodies ``is_unfinished``,
+    because it takes time and is limited, there may be more of them; retry the rest later.
     """
 
-    def __init__(self, text: str, positions: Set[int], conversations: Set[uuid.UUID]) -> None:
+    def __init__(
+        self,
+        text: str,
+        positions: Set[int],
+        conversations: Set[uuid.UUID],
+        *,
+        is_unfinished: bool = False,
+    ) -> None:
         super().__init__(text)
         self.positions, self.conversations = positions, conversations
+        self.is_unfinished = is_unfinished
 
 
 class Bodies(Protocol):

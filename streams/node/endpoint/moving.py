@@ -44,10 +44,11 @@ def moves_of(
     least: int = TOO_MUCH,
     is_lost: Callable[[int, int], bool] = lambda which, position: False,
 ) -> Moves | None:
-    """Return the bodies to move, if any; those that ``is_lost`` (by input and position) stay.
+    """Return the bodies to move, if any.
 
     The inputs could be trimmed to ``trim_point``. Records below ``old`` are old enough to be
-    removed.
+    removed. A body that ``is_lost`` (by input and position) stays, and so do the bodies behind it,
+    because the log cannot be trimmed beyond it.
     """
     of_cmd, commands = _few(endpoint, 0, trim_point.cmd, old.cmd, least, is_lost)
     of_in, frames = _few(endpoint, 1, trim_point.inbox, old.inbox, least, is_lost)
@@ -78,12 +79,17 @@ def _few(
     if count > most:
         return [], {}
     needed: dict[int, uuid.UUID] = {}
+    lost = end
     for dialog in filter(None, map(endpoint.dialogs.look, keys)):
         positions = dialog.needed_frames() if which else dialog.needed_commands()
         for position in positions:
             examined += 1
-            if position < end and not is_lost(which, position):
+            if position < lost and is_lost(which, position):
+                lost = position
+            elif position < end:
                 needed[position] = dialog.conversation
             if len(needed) > most or examined > MOST_EXAMINED:
                 return [], {}
-    return keys, {p: needed[p] for p in sorted(needed)[:AT_ONCE]}
+    if lost - begin < least:
+        return [], {}
+    return keys, {p: needed[p] for p in sorted(needed)[:AT_ONCE] if p < lost}

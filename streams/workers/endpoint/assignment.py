@@ -30,7 +30,7 @@ from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import keep
 from streams.workers.control import Control
 from streams.workers.endpoint.allowance import Allowance
-from streams.workers.endpoint.bodies import Bodies
+from streams.workers.endpoint.bodies import Bodies, SearchTime
 from streams.workers.endpoint.inputs import Inputs
 from streams.workers.endpoint.look_ahead import LookAhead
 from streams.workers.endpoint.partition import Partition
@@ -73,6 +73,7 @@ class Assignment:
         self._limits, self._cache_bytes = tuning.bounded, tuning.cache_bytes
         self._most, _ = tuning.pace.value
         self._allowances: dict[int, Allowance] = {}
+        self._searches = SearchTime()
         self.owned: dict[int, Partition] = {}
         self.warm: dict[int, Replay] = {}
         self.young: Mapping[tuple[str, int], int] = {}
@@ -209,7 +210,7 @@ class Assignment:
             time.monotonic() - started,
         )
         share = self._cache_bytes // self._partitions
-        bodies = Bodies.of(self._cluster, inputs.cmd, inputs.inbox, number, share)
+        bodies = Bodies.of(self._cluster, inputs.cmd, inputs.inbox, number, share, self._searches)
         # A partition keeps its allowance, because long transactions may have caused its revocation.
         allowance = self._allowances.setdefault(number, Allowance(self._most))
         ahead = LookAhead(self._cluster, inputs.inbox, number)

@@ -5,11 +5,20 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from streams.kafka import Cluster, Fetcher, GoneError, Headers, Message, headers_of, size_of
+from streams.errors import SurroundingsError
+from streams.kafka import (
+    Cluster,
+    Fetcher,
+    GoneError,
+    Headers,
+    Message,
+    NotNowError,
+    headers_of,
+    size_of,
+)
 from streams.node import Moves, TooMuchError, UnreadableError
 from streams.protocol import Command
 from streams.protocol import Message as Frame
@@ -21,9 +30,34 @@ from streams.workers.pulse import beat
 T = TypeVar("T", Command, Frame)
 
 _SEARCH = 0.25
-"""Seconds of one call after which it searches for no further unreadable bodies."""
+"""Share of a worker's time that searches for lost bodies may take, and its reserve in seconds."""
 MOVED_BYTES = 8 << 20
 """Limit in bytes of bodies and headers moved in one transaction; the last body may exceed it."""
+
+
+class SearchTime:
+    """The time that a worker has left to search for lost bodies, for all its partitions.
+
+    Other records and partitions wait for a search. ``clock`` is in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._left, self._at = _SEARCH, clock()
+
+    def has_left(self) -> bool:
+        """Return whether a search may begin."""
+        now = self._clock()
+        self._left, self._at = min(_SEARCH, self._left + _SEARCH * (now - self._at)), now
+        return self._left > 0
+
+    def spend(self, since: float) -> None:
+        """Subtract the time since an instant of the clock."""
+        self._left -= self._clock() - since
+
+    def now(self) -> float:
+        """Return the clock."""
+        return self._clock()
 
 
 @dataclass(slots=True)
@@ -36,14 +70,25 @@ class Bodies:
 
     cmd: Fetcher
     inbox: Fetcher
+    searches: SearchTime = field(default_factory=SearchTime)
     unbounded: bool = False
 
     @classmethod
-    def of(cls, cluster: Cluster, cmd: str, inbox: str, number: int, cache_bytes: int) -> Bodies:
+    def of(
+        cls,
+        cluster: Cluster,
+        cmd: str,
+        inbox: str,
+        number: int,
+        cache_bytes: int,
+        searches: SearchTime | None = None,
+    ) -> Bodies:
         """Return the bodies of a partition, with a cache of this size shared by both topics."""
+        searches = searches or SearchTime()
         return cls(
-            Fetcher(cluster, cmd, number, cache_bytes // 2),
-            Fetcher(cluster, inbox, number, cache_bytes // 2),
+            Fetcher(cluster, cmd, number, cache_bytes // 2, searches.has_left),
+            Fetcher(cluster, inbox, number, cache_bytes // 2, searches.has_left),
+            searches,
         )
 
     def commands(self, wanted: Mapping[int, uuid.UUID]) -> dict[int, Command]:
@@ -62,29 +107,36 @@ class Bodies:
     ) -> Iterator[tuple[int, T]]:
         """Yield bodies in offset order; read the log in one forward pass.
 
-        Raises UnreadableError after the pass, or as soon as the search for unreadable bodies takes
-        too long, because other partitions and records wait for it.
+        Raises UnreadableError after the pass, or when there is no time left to search for lost
+        bodies.
         """
         most, reach = fetcher.bytes_returned + BYTES, fetcher.bytes_read + READ_BYTES
-        left, until = len(wanted), time.monotonic() + _SEARCH
-        lost: dict[int, GoneError] = {}
+        left = len(wanted)
+        lost: dict[int, SurroundingsError] = {}
+        why: SurroundingsError | None = None
         for position in sorted(wanted):
             beat()
             left -= 1
+            since = self.searches.now()
             try:
                 body = _fetch(fetcher, position, wanted[position], decode)
             except GoneError as error:
+                self.searches.spend(since)
                 lost[position] = error
-                if time.monotonic() > until:
-                    break
                 continue
+            except NotNowError as error:
+                why = error
+                break
             is_too_much = fetcher.bytes_returned > most or fetcher.bytes_read > reach
             if is_too_much and left and not self.unbounded:
                 raise TooMuchError(f"{len(wanted)} bodies")
             yield position, body
-        if lost:
-            text = next(iter(lost.values())).message
-            raise UnreadableError(text, lost.keys(), {wanted[position] for position in lost})
+        first = next(iter(lost.values()), why)
+        if first is not None:
+            conversations, is_unfinished = {wanted[at] for at in lost}, why is not None
+            raise UnreadableError(
+                first.message, lost.keys(), conversations, is_unfinished=is_unfinished
+            )
 
     def to_move(self, moves: Moves) -> list[Message]:
         """Return the records of ``cmd`` and ``in`` whose bodies must be moved.
@@ -97,8 +149,15 @@ class Bodies:
             for position, conversation in wanted.items():
                 if size > MOVED_BYTES:
                     return found
-                with suppress(GoneError):
+                beat()
+                since = self.searches.now()
+                try:
                     found.append(fetch_record(fetcher, position, conversation))
+                except GoneError:
+                    self.searches.spend(since)
+                except NotNowError:
+                    return found
+                else:
                     size += size_of(found[-1])
         return found
 

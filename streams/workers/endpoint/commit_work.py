@@ -138,9 +138,9 @@ class WorkCommitter:
                 owned.look_ahead.put_back(work.ahead)
                 work = replace(work, ahead=())
                 lost, rest = work.split(error.conversations)
-                if not work.messages and not lost.is_nothing:
+                if not work.messages and (error.is_unfinished or not lost.is_nothing):
                     owned.arm((*rest.due, *rest.room))
-                    return self._refuse(owned, lost, _reason(error))
+                    return lost.is_nothing or self._refuse(owned, lost, _reason(error))
                 break
             except Exception as error:
                 failure = error

@@ -41,6 +41,9 @@ def move_bodies(
             tx.machine(key)
         tx.close()
         bodies = owned.bodies.to_move(moves)
+        if not bodies:
+            owned.endpoint.abandon(tx)
+            return True
         committed = transactions.commit([Part(tx, owned.number, positions, bodies)], member)
     except Exception as error:
         if not is_caused_by_record(error):
@@ -51,6 +54,5 @@ def move_bodies(
         owned.endpoint.abandon(tx)
         return False
     owned.merge(tx, committed[owned.number], positions)
-    moved = len(moves.commands) + len(moves.frames)
-    log.info("%s: moved %d bodies", ", ".join(positions), moved)
+    log.info("%s: moved %d bodies", ", ".join(positions), len(bodies))
     return True
