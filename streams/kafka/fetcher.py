@@ -98,6 +98,7 @@ class Fetcher:
         self._suspected = 0  # number of gaps to seek past
         self._unreadable: OrderedDict[int, None] = OrderedDict()
         self._expected = 0  # number of records that may be unreadable too
+        self._unsearched: int | None = None  # the last record for which there was no time
 
     def remember(self, message: Message) -> None:
         """Cache a record that another consumer has just read, because it may be needed again."""
@@ -136,6 +137,8 @@ class Fetcher:
             return found[0]
         if position in self._unreadable:
             raise self._lost(position)
+        if position == self._unsearched and not self._may_search():
+            raise self._not_now(position)
         is_there = self._go_to(position, seeks=directly)
         skipped = self.bytes_read + _SKIP_BYTES
         blocked, since = None, 0.0
@@ -143,8 +146,8 @@ class Fetcher:
             message = self._read.popleft() if self._read else self._next_of(is_there)
             if message is None and is_there:
                 if not self._may_search():
-                    self.close()
-                    raise NotNowError(f"{self._topic}/{self._partition}@{position} is not read now")
+                    self._unsearched, self._next = position, None
+                    raise self._not_now(position)
                 if self._is_unreadable(position):
                     raise self._lost(position)
                 return self._wait_for(position)  # Kafka is slow or unavailable
@@ -215,6 +218,9 @@ class Fetcher:
         if len(self._unreadable) > _UNREADABLE:
             self._unreadable.popitem(last=False)
         return True
+
+    def _not_now(self, position: int) -> NotNowError:
+        return NotNowError(f"{self._topic}/{self._partition}@{position} is not read now")
 
     def _lost(self, position: int) -> GoneError:
         return GoneError(f"{self._topic}/{self._partition}@{position} is in an unreadable batch")

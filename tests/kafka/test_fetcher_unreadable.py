@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.kafka import Fetcher, GoneError, fetcher
+from streams.kafka import Fetcher, GoneError, NotNowError, fetcher
 from streams.wire import Topics
 from tests.kafka.raw_batch import FAR, append, batch, disguised, record
 from tests.kafka.test_checked_consumer import good, topic_of
@@ -167,6 +167,23 @@ def test_a_body_that_cannot_be_read_from_its_offset_counts_as_deleted(
     assert len(waits) == 2, "they are remembered"
     assert bodies.is_unreadable(2) and not bodies.is_unreadable(4)
     assert values(bodies, 0, 4) == [b"first", b"last"]
+    bodies.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_search_begins_only_if_there_is_time(kafka: str, unique: str) -> None:
+    """Without time, the fetcher waits once for the record, and then not at all."""
+    bad = batch(record(0, length=500), record(1, value=b"body"))
+    bodies, counts = fetcher_of(kafka, unique, bad, good(b"last"))
+    bodies._may_search = lambda: False
+    for _ in range(2):
+        with pytest.raises(NotNowError, match="/0@1 is not read now"):
+            bodies.fetch(1)
+        assert counts.seeks == [1]
+    bodies._may_search = lambda: True
+    with pytest.raises(GoneError, match="/0@1 is in an unreadable batch"):
+        bodies.fetch(1)
+    assert values(bodies, 2) == [b"last"]
     bodies.close()
 
 

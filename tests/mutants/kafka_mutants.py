@@ -656,6 +656,13 @@ MUTANTS = (
         "workers/test_partition.py",
     ),
     KafkaMutant(
+        "wait again for a record that was not searched",
+        "kafka/fetcher.py",
+        "        if position == self._unsearched and not self._may_search():\n",
+        "        if False:\n",
+        "kafka/test_fetcher_unreadable.py",
+    ),
+    KafkaMutant(
         "move bodies behind a lost one",
         "node/endpoint/moving.py",
         "[:AT_ONCE] if p < lost}",
