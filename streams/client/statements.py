@@ -16,7 +16,7 @@ from typing import Any, TypedDict, Unpack
 
 from streams.client.conversation import Conversation, StatementError
 from streams.errors import Number, UsageError
-from streams.protocol import Command, CommandKind
+from streams.protocol import LARGEST_CODE, Command, CommandKind
 from streams.wire.records import LARGEST_BODY
 
 
@@ -165,6 +165,8 @@ def send_command(on: Conversation, body: bytes, type: str | None) -> Command:
 
 
 def end_command(on: Conversation, error: tuple[int, str] | None, *, cleanup: bool) -> Command:
-    """Return an END CONVERSATION."""
+    """Return an END CONVERSATION; raise StatementError if its error code is no int (8402)."""
     code, text = error or (None, None)
+    if code is not None and code > LARGEST_CODE:
+        raise StatementError(Number.ERROR_CODE_NOT_INT, f"{code}; the limit is {LARGEST_CODE}")
     return new_command(on, CommandKind.END, error_code=code, error_text=text, cleanup=cleanup)

@@ -32,9 +32,9 @@ class EventKind(IntEnum):
 class ConversationEvent(IntEnum):
     """The subclasses of event 124 that Hopline emits."""
 
-    FAILED = 0  # not a subclass of SQL Trace; the event's error has the cause
     ENDED = 2
     ENDED_WITH_ERROR = 3
+    BROKER_INITIATED_ERROR = 4
     TERMINATED = 5
     END_RECEIVED = 7
     ERROR_RECEIVED = 8
@@ -49,6 +49,7 @@ SUBCLASSES: Mapping[EventKind, Mapping[int, str]] = {
     EventKind.CONVERSATION: {
         ConversationEvent.ENDED: "END CONVERSATION",
         ConversationEvent.ENDED_WITH_ERROR: "END CONVERSATION WITH ERROR",
+        ConversationEvent.BROKER_INITIATED_ERROR: "Error created by the broker",
         ConversationEvent.TERMINATED: "dialog terminated",
         ConversationEvent.END_RECEIVED: "received END CONVERSATION",
         ConversationEvent.ERROR_RECEIVED: "received END CONVERSATION WITH ERROR",

@@ -13,18 +13,21 @@ class Number(IntEnum):
     """A row of ``sys.messages``; the value is SQL Server's own number."""
 
     # Statements
-    DIALOG_LIFETIME_RANGE = 8406
+    CONVERSATION_ID_IN_USE = 2601
+    ERROR_CODE_NOT_INT = 8402
     TIMER_BEYOND_LIFETIME = 8410
+    DIALOG_LIFETIME_RANGE = 8411
     SERVICE_NAME_SYNTAX = 8412
     BROKER_INSTANCE_SYNTAX = 8413
     ERROR_CODE_INVALID = 8419
-    GROUP_OF_ANOTHER_SERVICE = 8420
+    GROUP_MISSING = 8420
     SERVICE_NAME_MISSING = 8421
     ERROR_DESCRIPTION_MISSING = 8422
     SERVICE_UNKNOWN_HERE = 8423
     CONTRACT_UNKNOWN_HERE = 8425
     HANDLE_UNKNOWN = 8426
     END_STATE = 8427
+    TYPE_UNKNOWN_HERE = 8428
     SEND_STATE = 8429
     BODY_FAILED_VALIDATION = 8430
     TYPE_NOT_IN_CONTRACT = 8431
@@ -32,12 +35,12 @@ class Number(IntEnum):
     BODY_NULL = 8433
     SENT_BY_INITIATOR_ONLY = 8434
     MOVE_STATE = 8438
-    GROUP_MISSING = 8439
+    GROUP_INVALID = 8439
     NO_BROKER_HERE = 8442
     TIMER_STATE = 8458
     MESSAGE_TOO_LARGE = 8459
     CONTRACT_LACKS_INITIATOR_TYPE = 8492
-    CONVERSATION_ID_IN_USE = 8436
+    GROUP_OF_ANOTHER_SERVICE = 9610
     # Errors sent to the other side (Code = -number)
     CONTRACT_NOT_ACCEPTED = 8408
     TARGET_SENT_INITIATORS_TYPE = 8437
@@ -48,6 +51,7 @@ class Number(IntEnum):
     ANOTHER_INSTANCE_ACKNOWLEDGED = 8495
     TYPE_NOT_ACCEPTED = 8498
     VALIDATION_FAILED = 9615
+    VALIDATION_FAILED_HERE = 9616
     SERVICE_DROPPED_HERE = 9684
     CONVERSATIONS_ENDED_HERE = 9719
     CONVERSATIONS_ENDED_THERE = 9720
@@ -64,7 +68,7 @@ class Number(IntEnum):
     ADDRESS_EQUALS_MIRROR = 9747
     # Transmission status
     QUEUE_DISABLED = 9617
-    TRANSPORT_NOT_AVAILABLE = 9748
+    TRANSPORT_DISABLED = 9666
     NO_ROUTE = 9750
     TARGET_UNREACHABLE = 9753
     WAITING_FOR_CONFIGURATION = 9770
@@ -131,29 +135,31 @@ class Number(IntEnum):
 
 
 _TEXTS: dict[int, str] = {
-    8406: "the dialog's lifetime is out of range",
+    2601: "the database already has a conversation with this id",
+    8402: "the error code of END CONVERSATION must be an int",
     8408: "the target service does not accept the contract",
     8410: "the timer cannot be set beyond the dialog's lifetime",
+    8411: "the dialog's lifetime is out of range",
     8412: "the syntax of the service name is not valid",
     8413: "the broker instance is invalid, or longer than 256 bytes",
     8419: "END CONVERSATION WITH ERROR needs an error code above 0",
-    8420: "the conversation group belongs to another service",
+    8420: "the conversation group is missing",
     8421: "the service name is missing",
     8422: "the error description is missing",
     8423: "the service does not exist in this database",
     8425: "the contract does not exist in this database",
     8426: "the conversation does not exist here",
     8427: "the conversation cannot be ended in its present state",
+    8428: "the message type does not exist in this database",
     8429: "the conversation cannot send in its present state",
     8430: "the message body failed the validation of its type",
     8431: "the message type is not part of the contract",
     8432: "the contract lets only the target send this message type",
     8433: "the message body may be empty but not NULL",
     8434: "the contract lets only the initiator send this message type",
-    8436: "the database already has a conversation with this id",
     8437: "the target sent a message type that only the initiator may send",
     8438: "the conversation cannot be moved in its present state",
-    8439: "the conversation group is missing",
+    8439: "the destination conversation group belongs to another service",
     8442: "there is no active Service Broker in this database",
     8457: "the initiator sent a message type that only the target may send",
     8458: "a timer cannot be set in the conversation's present state",
@@ -165,12 +171,15 @@ _TEXTS: dict[int, str] = {
     8495: "the conversation has been acknowledged by another instance of this service",
     8498: "the remote service sent a message type that is not part of the contract",
     9609: "the name has too many prefixes",
+    9610: "the conversation group belongs to another service",
     9615: "the message failed the validation of its type at the receiver",
+    9616: "a received message failed the validation of its type",
     9617: "the queue is disabled",
     9659: "the clause must not be empty",
     9660: "the clause is too long",
     9661: "MIRROR_ADDRESS needs both SERVICE_NAME and BROKER_INSTANCE",
     9662: "BROKER_INSTANCE needs SERVICE_NAME",
+    9666: "the transport is disabled or not configured: no started endpoint",
     9684: "the service has been dropped, and its conversations with it",
     9704: "the message failed XML validation",
     9719: "the database was set to end its conversations with an error",
@@ -180,7 +189,6 @@ _TEXTS: dict[int, str] = {
     9745: "a TRANSPORT route must not name a service or a broker instance",
     9746: "LIFETIME is out of range",
     9747: "ADDRESS and MIRROR_ADDRESS are the same",
-    9748: "the transport is not available: no started endpoint",
     9750: "no route matches the destination service",
     9753: "the target broker is unreachable",
     9770: "routing information was requested from the broker configuration service",

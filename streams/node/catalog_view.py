@@ -232,17 +232,24 @@ def _add_contracts(
 
 
 def _message_types(databases: _Databases, every: _Databases) -> dict[Key, MessageType]:
+    """Return all message types; a type that only a contract names is not validated."""
     system = {
         (name, d.name, kind.name): MessageType(kind.validation)
         for name, d in every
         for kind in SYSTEM_MESSAGE_TYPES.values()
+    }
+    named = {
+        (name, d.name, kind): MessageType()
+        for name, d in databases
+        for contract in d.contracts.values()
+        for kind in contract.messages
     }
     own: dict[Key, MessageType] = {}
     for name, database in databases:
         schemas = schemas_by_type(database)
         for kind in database.message_types.values():
             own[name, database.name, kind.name] = MessageType(kind.validation, schemas[kind.name])
-    return system | own
+    return named | system | own
 
 
 def _reading_groups(databases: _Databases) -> dict[Key, str]:

@@ -6,7 +6,7 @@ The package is pure: it uses only the standard library, no clock and no I/O. Sta
 
 from streams.protocol.cause import SECRET_BYTES, Cause, Source, StatementIds
 from streams.protocol.chunk import CHUNK, Chunk
-from streams.protocol.command import Command, CommandKind
+from streams.protocol.command import LARGEST_CODE, Command, CommandKind
 from streams.protocol.dialog import (
     ADDRESSES,
     DEFAULT_PRIORITY,
@@ -65,6 +65,7 @@ __all__ = [
     "END_DIALOG",
     "ERROR",
     "EVERYTHING",
+    "LARGEST_CODE",
     "LONGEST_PERIOD",
     "NAME_UNITS",
     "REFUSALS",

@@ -12,6 +12,9 @@ from typing import NamedTuple
 
 from streams.protocol.cause import Cause
 
+LARGEST_CODE = 2**31 - 1
+"""The largest code of END CONVERSATION WITH ERROR, which is an int."""
+
 
 class CommandKind(Enum):
     """The kinds of statements."""

@@ -23,10 +23,14 @@ from streams.protocol.states import Input, State, move_state
 
 @dataclass(frozen=True, slots=True)
 class RefusalNumbers:
-    """The numbers of the event and the Error for a message that is not delivered (5.3)."""
+    """The numbers of the event and the Errors for a message that is not delivered (5.3).
+
+    ``error`` is sent to the other side; ``own`` is for this side if its number differs.
+    """
 
     number: Number
     error: Number
+    own: Number | None = None
 
 
 @dataclass(slots=True)
@@ -95,7 +99,7 @@ class Ending:
         """Report to the application why the dialog failed, unless the application has ended it."""
         if self._ends_in_error():
             self.parking.show_own(-number)
-        self.report(ConversationEvent.FAILED, number)
+        self.report(ConversationEvent.BROKER_INITIATED_ERROR, number)
 
     def refuse(self, message: Message, refusal: RefusalNumbers) -> None:
         """Acknowledge the message, but end the dialog in error on both sides (5.3)."""
@@ -105,7 +109,7 @@ class Ending:
         dialog.refusal = int(refusal.error)
         move_state(dialog, Input.REFUSED)
         self.notify_peer(refusal.error, message.journey.attempt)
-        self.fail(refusal.error)
+        self.fail(refusal.own or refusal.error)
 
     def repeat_refusal(self, message: Message) -> None:
         """Send the Error again: the peer may have missed it, because Errors are not retried."""

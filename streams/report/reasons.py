@@ -44,6 +44,7 @@ DISCARDED = (
 )
 
 
+_UNACCEPTED = (-Number.CONTRACT_NOT_ACCEPTED, -Number.CONTRACT_UNKNOWN_HERE)
 _OWN = (Number.CONVERSATIONS_ENDED_HERE, Number.SERVICE_DROPPED_HERE)
 """Errors of a database whose conversations were ended by NEW_BROKER or similar statements."""
 
@@ -146,7 +147,7 @@ class Endings:
         if receivers.ended or message.sequence < receivers.received:
             return False
         return (
-            self.errors.get(message.sender) == -Number.CONTRACT_NOT_ACCEPTED
+            self.errors.get(message.sender) in _UNACCEPTED
             or message.sequence <= receivers.acknowledged
         )
 

@@ -238,11 +238,11 @@ def test_a_record_that_is_no_queue_message_is_reported_and_skipped(system: Syste
     [
         (("begin", "--at", A, "--from", "Nobody", "--to", "TargetService"), 8423),
         (("begin", "--at", A, *SERVICES, "--contract", "Nothing"), 8425),
-        (("begin", "--at", A, *SERVICES, "--lifetime", 0), 8406),
+        (("begin", "--at", A, *SERVICES, "--lifetime", 0), 8411),
         (("begin", "--at", "ServerA/msdb", *SERVICES), 8423),
         (("send", "--at", A, "--conversation", uuid.uuid4(), "x"), 8426),
         (("send", "--at", A, "--conversation", "DIALOG", "--target", "x"), 8426),
-        (("send", "--at", A, "--conversation", "DIALOG", "--type", "Nothing", "x"), 8431),
+        (("send", "--at", A, "--conversation", "DIALOG", "--type", "Nothing", "x"), 8428),
         (("send", "--at", A, "--conversation", "DIALOG", "--file", "BIG"), 8459),
         (("end", "--at", A, "--conversation", uuid.uuid4()), 8426),
         (("timer", "--at", A, "--conversation", uuid.uuid4(), 1), 8426),

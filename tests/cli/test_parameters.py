@@ -110,7 +110,7 @@ def test_a_broker_id_is_a_text(words: tuple[str, ...]) -> None:
 
 
 def test_a_lifetime_is_an_integer_of_t_sql() -> None:
-    """The engine refuses 0 and less with 8406, so the help names the valid range only."""
+    """The engine refuses 0 and less with 8411, so the help names the valid range only."""
     words = ("begin", "--at", "A/D", *SERVICES, "--lifetime", str(2**31))
     refused(run(*words), f"{2**31} is not in the range 1<=x<={2**31 - 1}.")
     shown = " ".join(run("begin", "--help").stdout.split())

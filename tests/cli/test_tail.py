@@ -59,7 +59,7 @@ def tailed(kafka: str) -> Iterator[TailedSystem]:
         services = ("InitiatorService", "TargetService")
         dialog = client.begin(*AT_A, *services, conversation=first)
         client.send(dialog, b"\x1b[2Jhello\n" + b"x" * 500, wait=True)
-        with pytest.raises(Exception, match="8431"):
+        with pytest.raises(Exception, match="8428"):
             client.send(dialog, b"?", type="Nonsense", wait=True)
         [question] = system.received(*AT_B, "TargetQueue", 1)
         client.send(question.conversation, b"\xff\xfe", wait=True)
@@ -105,8 +105,8 @@ def test_a_dialog_is_printed_in_the_order_of_its_records(
             found = text.find(line, at)
             assert found >= 0, f"{line!r} is not where it should be:\n{out}"
             at = found
-    assert "124: 8431 SEND refused: the message type is not part of the contract" in text
-    assert ": 8431 the message type is not part of the contract" in text
+    assert "124: 8428 SEND refused: the message type does not exist in this database" in text
+    assert ": 8428 the message type does not exist in this database" in text
     assert "message 0 of the target, attempt 0: DEFAULT 0xfffe" in text
     assert "via ServerA > ServerB: EndDialog" in text
     times = [line[:12] for line in out.splitlines() if line[2:3] == ":" and line[5:6] == ":"]
@@ -136,7 +136,7 @@ def test_json_of_a_dialog_is_everything_decoded(tailed: TailedSystem) -> None:
     ]
     assert queued["body"] == {"size": 510, "text": f"\x1b[2Jhello\n{'x' * 500}"}
     refused = [r for r in found if r["kind"] == "result" and r["result"]["number"]]
-    assert [r["result"]["number"] for r in refused] == [8431]
+    assert [r["result"]["number"] for r in refused] == [8428]
     assert sorted(r["at"] for r in found) == [r["at"] for r in found]
 
 

@@ -98,15 +98,15 @@ def test_statements_are_refused_with_the_numbers_of_sql_server(client: Client) -
         client.begin(*AT_A, "Nobody", "TargetService")
     with refused(8425):
         client.begin(*AT_A, *SERVICES, contract="Nothing")
-    with refused(8406):
+    with refused(8411):
         client.begin(*AT_A, *SERVICES, lifetime=0)
-    with refused(8436):
+    with refused(2601):
         client.begin(*AT_A, *SERVICES, conversation=dialog.id)
     with refused(8426):
         client.send(nobody, b"x", wait=True)
     with refused(8426):
         client.end(nobody, wait=True)
-    with refused(8431):
+    with refused(8428):
         client.send(dialog, b"x", type="Nothing", wait=True)
     with refused(8442):
         client.begin("ServerA", "Nowhere", *SERVICES)

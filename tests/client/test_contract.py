@@ -80,7 +80,7 @@ def test_the_examples_are_what_they_say(page: str) -> None:
     assert (begin.reply_to, send.reply_to) == ("java/1", None)
     assert send.type == "Question"
     assert (end.error_code, end.error_text) == (42, "no")
-    assert (result.command_id, result.number) == (begin.command_id, 8436)
+    assert (result.command_id, result.number) == (begin.command_id, 2601)
     assert result.conversation == uuid.UUID(key)
 
 

@@ -199,4 +199,4 @@ def test_threads_share_a_client_and_each_gets_its_own_answers(system: System) ->
     for number in range(count):
         mine = [m.body for m in got if m.conversation.id == uuid.UUID(int=number + 1)]
         assert mine == [b"%d" % n for n in range(said)]
-    assert refused == [8436] * count
+    assert refused == [2601] * count

@@ -165,5 +165,5 @@ def test_a_refused_statement_is_reported_and_not_repeated(kafka: str, unique: st
         place = ("--from", "ServerA/DatabaseA/InitiatorService", "--to", "TargetService")
         words = ["traffic", *place, "--type", "Nonsense", *system.options]
         result = CliRunner().invoke(main, words)
-        assert (result.exit_code, "8431: " in result.stderr) == (1, True), result.stderr
+        assert (result.exit_code, "8428: " in result.stderr) == (1, True), result.stderr
         assert len(system.snapshot(system.cluster.topics.cmd("ServerA"))) == 2

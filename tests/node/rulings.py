@@ -15,6 +15,7 @@ MULTIPLE = "Using multiple routes in Service Broker"
 BEGIN = "BEGIN DIALOG CONVERSATION"
 END = "END CONVERSATION"
 SEND = "SEND"
+RESENDING = "Resending messages"
 PRIORITY = "CREATE BROKER PRIORITY"
 
 FORWARDING = (
@@ -129,11 +130,12 @@ DIALOGS = (
     Ruling("D5.5", "A key is deleted only after all records that were appended to `in` before the "
            "key's expiry have been applied.", OURS),
     Ruling("D6.1", "BEGIN uses no network; it needs an active broker (8442), a service (8423), a "
-           "contract (8425), a target's name (8412) and a valid lifetime (8406).",
+           "contract (8425), a target's name (8412) and a valid lifetime (8411).",
            DOCUMENTED, BEGIN),
-    Ruling("D6.2", "BEGIN is refused with an id that the database knows, open or closed.", OURS),
-    Ruling("D6.3", "SEND needs a type that is in the contract (8431) and allowed for this side "
-           "(8432, 8434); the body may be empty but not NULL (8433).",
+    Ruling("D6.2", "BEGIN is refused with an id that the database knows, open or closed (2601).",
+           OURS),
+    Ruling("D6.3", "SEND needs a type that exists (8428), is in the contract (8431) and is allowed "
+           "for this side (8432, 8434); the body may be empty but not NULL (8433).",
            DOCUMENTED, f"{SEND}; {ERRORS}"),
     Ruling("D6.4", "A refused command causes an event, and a result if one was requested.", OURS),
     Ruling("D7.1", "A transaction of an endpoint worker applies all of its changes or none.", OURS),
@@ -141,12 +143,14 @@ DIALOGS = (
     Ruling("D7.3", "After a restart, processing continues from the committed state.", OURS),
     Ruling("D7.4", "A dialog is dead if the broker id of its database has changed since the "
            "dialog began.", DOCUMENTED, "Managing Service Broker Identities"),
-    Ruling("D6.5", "END WITH ERROR needs a code above 0 (8419) and a text (8422).",
-           f"{DOCUMENTED}; 8419 for a code below 1 is our choice", END),
-    Ruling("D8.1", "The receiver checks the type (11225, 11226: Error -8498), side (11227, 11228: "
-           "-8457, -8437) and body (9704: -9615) of a complete message. An invalid message is "
-           "acknowledged but not delivered, and both sides are in ERROR.",
-           DOCUMENTED, f"CREATE MESSAGE TYPE; {ERRORS}"),
+    Ruling("D6.5", "END WITH ERROR needs an int above 0 as its code (8419, 8402) and a text "
+           "(8422).",
+           f"{DOCUMENTED}; the numbers for other codes are our choice", END),
+    Ruling("D8.1", "The receiver checks the type (11225: Error -8428, 11226: -8498), side (11227, "
+           "11228: -8457, -8437) and body (9704: -9615, for EMPTY 8430: -8430) of a complete "
+           "message. An invalid message is acknowledged but not delivered, and both sides are in "
+           "ERROR. For 9704, the receiver's own Error is -9616.",
+           DOCUMENTED, f"CREATE MESSAGE TYPE; {RESENDING}; {ERRORS}"),
     Ruling("D8.2", "Messages for a queue that is off are parked and acknowledged; a message that "
            "cannot be parked is not acknowledged (11219).", DOCUMENTED, "sys.transmission_queue"),
     Ruling("D8.3", "Messages are sent in fragments, which are acknowledged and retried separately "
@@ -161,8 +165,9 @@ DIALOGS = (
            "are kept until END (9779, 9784).", DOCUMENTED, ERRORS),
     Ruling("D8.7", "An endpoint's priority is assigned once, by the best match among its own "
            "database's rules.", DOCUMENTED, "CREATE BROKER PRIORITY"),
-    Ruling("D8.8", "A conversation group belongs to one service (8420); RELATED_CONVERSATION "
-           "joins the group of an existing conversation (8426).", DOCUMENTED, BEGIN),
+    Ruling("D8.8", "A conversation group belongs to one service (9610, for MOVE 8439); "
+           "RELATED_CONVERSATION joins the group of an existing conversation (8426).",
+           DOCUMENTED, BEGIN),
     Ruling("D8.9", "Messages are sent by priority.", NOT_EMULATED, "CREATE BROKER PRIORITY"),
     Ruling("U-23", "A fragment holds up to 64 KiB.", OURS),
     Ruling("U-24", "A body is at most 100 MB, which can be configured (on Kafka: 900,000 bytes).",
@@ -228,5 +233,6 @@ DIALOGS = (
     Ruling("EX-66", "One SEND on two handles is atomic: each dialog gets the message once, or "
            "neither does.", DOCUMENTED, SEND),
     Ruling("EX-61", "A contract that the target does not accept causes Error -8408 at the "
-           "initiator.", f"{DOCUMENTED}; the number is our choice", BEGIN),
+           "initiator; -8425 if the target's database lacks it.", DOCUMENTED,
+           f"{BEGIN}; {RESENDING}"),
 )  # fmt: skip

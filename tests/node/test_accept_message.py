@@ -191,16 +191,17 @@ def test_no_dialog_begins_after_its_end_of_life() -> None:
 
 
 @shows("EX-61", "U-39")
-def test_the_contract_is_not_accepted() -> None:
-    """Acknowledged, so that it is not sent again, and answered with -8408."""
+@pytest.mark.parametrize(("contract", "code"), [("DEFAULT", 8408), ("Missing", 8425)])
+def test_the_contract_is_not_accepted(contract: str, code: int) -> None:
+    """Acknowledged, so that it is not sent again; -8425 if the database lacks the contract."""
     net = pair()
-    fussy = FROM_A._replace(to_service="Fussy")
+    fussy = FROM_A._replace(to_service="Fussy", contract=contract)
     tx = reads(net, "ServerB", arriving(2, parties=fussy, attempt=1, first_hop=3))
     assert errors(tx) == [11214]
     assert [(e["database"], e["sequence"]) for e in tx.events] == [("DatabaseB", 2)]
     ack, error = tx.frames
     assert ack.ack == Ack(3, 2, 1, 3, START)
-    assert b"<Code>-8408</Code>" in error.body
+    assert b"<Code>-%d</Code>" % code in error.body
     assert error.journey.attempt == 1
     assert not net["ServerB"].endpoint.dialogs
 

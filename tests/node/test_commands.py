@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from streams.errors import EventKind
-from streams.protocol import CommandKind, State
+from streams.protocol import Command, CommandKind, State
 from streams.wire import records as wire
 
 from .evidence import shows
@@ -49,9 +49,9 @@ def test_begin_has_no_network_activity() -> None:
         (8412, A, {"to": "x" * 257}),
         (8413, A, {"to_broker": "b" * 129}),
         (8425, A, {"contract": "Nothing"}),
-        (8406, A, {"lifetime": 0}),
-        (8406, A, {"lifetime": -1}),
-        (8406, A, {"lifetime": FOR_EVER + 1}),
+        (8411, A, {"lifetime": 0}),
+        (8411, A, {"lifetime": -1}),
+        (8411, A, {"lifetime": FOR_EVER + 1}),
     ],
 )
 def test_begin_is_refused(number: int, at: str, said: dict[str, object]) -> None:
@@ -78,7 +78,7 @@ def test_an_id_that_is_known_is_rejected_while_the_dialog_lives() -> None:
     net = talking(b"one")
     net.begin(A, D1, to="Other")
     net.settle()
-    assert refusals(net) == [8436]
+    assert refusals(net) == [2601]
     assert net["ServerA"].dialog(D1, initiator=True).far_service == "TargetService"
 
 
@@ -89,7 +89,7 @@ def test_an_id_that_is_known_is_rejected_when_the_dialog_is_closed() -> None:
     net.end(A, D1, cleanup=True)
     net.begin(A, D1)
     net.settle()
-    assert refusals(net) == [8436]
+    assert refusals(net) == [2601]
     assert net["ServerA"].dialog(D1, initiator=True).state is State.CD
 
 
@@ -99,7 +99,7 @@ def test_an_id_that_is_known_as_a_target_is_rejected() -> None:
     net = talking(b"one")
     net.begin(B, D1, service="TargetService", to="InitiatorService")
     net.settle()
-    assert refusals(net, "ServerB") == [8436]
+    assert refusals(net, "ServerB") == [2601]
     assert net["ServerB"].dialog(D1, initiator=False).state is State.CO
 
 
@@ -130,16 +130,50 @@ def test_both_sides_have_handles_of_their_own() -> None:
 @shows("D6.3")
 @pytest.mark.parametrize(
     ("number", "message_type"),
-    [(8431, "Nothing"), (8431, "DEFAULT"), (8432, "Reply")],
+    [(8428, "Nothing"), (8431, "DEFAULT"), (8432, "Reply")],
 )
 def test_send_is_refused(number: int, message_type: str) -> None:
-    """The type is not in the contract (8431), or is the target's to send (8432)."""
+    """The type does not exist (8428), is not in the contract (8431), or is the target's (8432)."""
     net = pair()
     net.begin(A, D1, contract="Orders")
     net.send(A, D1, b"x", type=message_type)
     net.settle()
     assert refusals(net) == [number]
     assert net["ServerA"].out.entries == []
+
+
+@shows("D6.3")
+def test_a_type_exists_if_only_a_contract_names_it() -> None:
+    """YAML may leave it undeclared: it is not validated, and other contracts lack it (8431)."""
+    net = pair()
+    net.begin(A, D1, contract="Orders")
+    net.begin(A, conversation(2))
+    net.send(A, D1, b"x", type="Note")
+    net.send(A, conversation(2), b"x", type="Note")
+    net.settle()
+    assert refusals(net) == [8431]
+    assert net["ServerB"].bodies(TARGET) == [b"x"]
+
+
+@shows("D6.5")
+@pytest.mark.parametrize(
+    ("code", "text", "numbers"),
+    [
+        (0, "no", [8419]),
+        (-8462, "no", [8419]),
+        (2**31, "no", [8402]),
+        (1, None, [8422]),
+        (2**31 - 1, "no", []),
+    ],
+)
+def test_end_with_error_needs_an_int_above_zero(
+    code: int, text: str | None, numbers: list[int]
+) -> None:
+    net = talking(b"one")
+    end = Command(D1, uuid.uuid4(), CommandKind.END, "DatabaseA", error_code=code, error_text=text)
+    tx = net["ServerA"].endpoint.begin(net["ServerA"], net.now)
+    tx.command(99, end)
+    assert [e["error"] for e in tx.events if e["error"]] == numbers
 
 
 @shows("D6.3")
@@ -215,7 +249,7 @@ def test_a_command_that_asks_has_its_result() -> None:
     net.send(A, D1, b"x")
     net.send(A, D1, b"y", type="Nothing", reply_to="me")
     net.settle()
-    assert [(r.reply_to, r.number) for r in net["ServerA"].results] == [("me", 0), ("me", 8431)]
+    assert [(r.reply_to, r.number) for r in net["ServerA"].results] == [("me", 0), ("me", 8428)]
 
 
 @shows("D6.4")

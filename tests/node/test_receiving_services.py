@@ -47,7 +47,8 @@ instances:
         broker_id: A
         message_types: {Order: {}, Strange: {}, Reply: {}}
         contracts:
-          Orders: {Order: initiator, Reply: initiator, Strange: initiator, Elsewhere: initiator}
+          Orders: {Order: initiator, Reply: initiator, Strange: initiator, Elsewhere: initiator,
+                   Hello: initiator}
         services: {InitiatorService: {queue: InitiatorQueue, contracts: []}}
         routes:
           - {name: Target, service_name: TargetService, address: 'tcp://ServerB:4022'}
@@ -55,8 +56,12 @@ instances:
     databases:
       DatabaseB:
         broker_id: B
-        message_types: {Order: {validation: well_formed_xml}, Reply: {}, Elsewhere: {}}
-        contracts: {Orders: {Order: initiator, Reply: target}}
+        message_types:
+          Order: {validation: well_formed_xml}
+          Reply: {}
+          Elsewhere: {}
+          Hello: {validation: empty}
+        contracts: {Orders: {Order: initiator, Reply: target, Hello: initiator}}
         services: {TargetService: {queue: TargetQueue, contracts: [Orders]}}
         priorities:
           - {name: all, level: 2}
@@ -80,26 +85,27 @@ def fussy() -> Net:
 
 @shows("D8.1", "U-39")
 @pytest.mark.parametrize(
-    ("kind", "body", "number", "code"),
+    ("kind", "body", "number", "code", "own"),
     [
-        ("Strange", b"", 11225, 8498),
-        ("Elsewhere", b"", 11226, 8498),
-        ("Reply", b"", 11227, 8457),
-        ("Order", b"<a>", 9704, 9615),
+        ("Strange", b"", 11225, 8428, 8428),
+        ("Elsewhere", b"", 11226, 8498, 8498),
+        ("Reply", b"", 11227, 8457, 8457),
+        ("Order", b"<a>", 9704, 9615, 9616),
+        ("Hello", b"x", 8430, 8430, 8430),
     ],
 )
-def test_what_a_target_refuses(kind: str, body: bytes, number: int, code: int) -> None:
+def test_what_a_target_refuses(kind: str, body: bytes, number: int, code: int, own: int) -> None:
     """Event 160 with the reason, acknowledged; both sides are in ERROR with the Error's number."""
     net = fussy()
     net.begin(A, D1, contract="Orders")
     net.send(A, D1, body, type=kind)
     net.settle()
     assert net["ServerB"].errors(EventKind.MESSAGE_UNDELIVERABLE) == [number]
-    for instance, queue, initiator in (("ServerA", INITIATOR, True), ("ServerB", TARGET, False)):
-        dialog = net[instance].dialog(D1, initiator=initiator)
+    for instance, queue, expected in (("ServerA", INITIATOR, code), ("ServerB", TARGET, own)):
+        dialog = net[instance].dialog(D1, initiator=queue is INITIATOR)
         assert dialog.state is State.ER
         (error,) = net[instance].bodies(queue)
-        assert b"<Code>-%d</Code>" % code in error
+        assert b"<Code>-%d</Code>" % expected in error
     assert net["ServerA"].dialog(D1, initiator=True).all_acknowledged
 
 
@@ -434,7 +440,7 @@ def test_related_conversations_share_a_group() -> None:
 
 @shows("D8.8")
 def test_a_group_belongs_to_one_service() -> None:
-    """8420 for BEGIN and MOVE; MOVE to a group of the same service moves."""
+    """9610 for BEGIN and 8439 for MOVE; MOVE to a group of the same service moves."""
     text = FUSSY.replace("InitiatorService: {", "Other: {queue: Q}, InitiatorService: {", 1)
     net, group = Net(topology(text)), uuid.UUID(int=7)
     net.begin(A, D1, group=group, contract="Orders")
@@ -446,7 +452,7 @@ def test_a_group_belongs_to_one_service() -> None:
     net.command(A, CommandKind.MOVE, conversation(3), group=uuid.UUID(int=8))
     net.command(A, CommandKind.MOVE, conversation(3), group=group)
     net.settle()
-    assert refusals(net) == [8420, 8420, 8420]
+    assert refusals(net) == [9610, 8439, 8439]
     assert net["ServerA"].dialog(D1, initiator=True).group == uuid.UUID(int=8)
     assert net["ServerA"].dialog(conversation(3), initiator=True).group == group
 

@@ -227,7 +227,7 @@ def _send(search: _Search, routes: list[Route], addresses: list[Address]) -> Dec
     elif not search.instance.forwarding:  # 8.2
         return search.decision(Verdict.DROP, routes, error=9792)
     if not search.instance.started:
-        return search.fails(routes, 9748, 11293)
+        return search.fails(routes, 9666, 11293)
     if routes[0].mirror is not None:  # R6
         return search.decision(Verdict.PROBE, routes, addresses)
     verdict = Verdict.SEND if search.inside else Verdict.FORWARD  # 8.4, 8.3

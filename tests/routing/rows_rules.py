@@ -505,11 +505,11 @@ ROWS = (
         shows="O-5 R8.4",
     ),
     RoutingExample(
-        "STOPPED-a", DRV, f"{ENDPOINT}; {ERRORS}: 9748",
+        "STOPPED-a", DRV, f"{ENDPOINT}; {ERRORS}: 9666",
         "Without a started endpoint, no message leaves, because the transport is not available.",
         at=instance("I1", database("AW", NAMED), started=False),
         asks=sent_from("AW", to="Svc"),
-        expects=delayed("M2", 9748, by="Named"),
+        expects=delayed("M2", 9666, by="Named"),
         shows="R8.6",
     ),
     RoutingExample(
@@ -533,7 +533,7 @@ ROWS = (
         "Without an endpoint, the partners of a mirrored route cannot be asked.",
         at=instance("I1", database("AW", MIRRORED), started=False),
         asks=sent_from("AW", to="Svc", broker="D"),
-        expects=delayed("M1", 9748, by="Mirrored", broker="D"),
+        expects=delayed("M1", 9666, by="Mirrored", broker="D"),
         shows="R8.6",
     ),
     RoutingExample(

@@ -90,7 +90,7 @@ RULINGS = (
            "sender keeps it until it is acknowledged.", DOCUMENTED, SBR),
     Ruling("R8.5", "If some of several addresses are this instance, all addresses are passed to "
            "the transport.", OURS),
-    Ruling("R8.6", "Without a started endpoint no message leaves: it is delayed (9748), or "
+    Ruling("R8.6", "Without a started endpoint no message leaves: it is delayed (9666), or "
            "dropped if it was to be forwarded (11293). This is checked after R8.1 and R8.2.",
            f"{DOCUMENTED}; the order is our choice", f"CREATE ENDPOINT; {ERRORS}"),
     Ruling("R9", "A looped-back message is routed by msdb like a message from outside; another "

@@ -18,7 +18,7 @@ def _no_endpoint(case: Case) -> Evidence | None:
     known = "service_broker_endpoints" not in case.live.missing
     if not known:
         return status_of(case, (9666, 9748, 28080))
-    if case.explanation.decision.error is not Number.TRANSPORT_NOT_AVAILABLE:
+    if case.explanation.decision.error is not Number.TRANSPORT_DISABLED:
         return status_of(case, (28080,))
     if endpoint.name is None:
         return (f"{case.instance.name} has no endpoint FOR SERVICE_BROKER", case.decided)

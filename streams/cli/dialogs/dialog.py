@@ -28,7 +28,7 @@ _INTEGER = 2**31 - 1
 
 
 def _lifetime(_: click.Context, __: click.Parameter, seconds: int | None) -> int | None:
-    """Check the range of T-SQL's integer; the engine refuses values below 1 with error 8406."""
+    """Check the range of T-SQL's integer; the engine refuses values below 1 with error 8411."""
     if seconds is not None and not -_INTEGER - 1 <= seconds <= _INTEGER:
         raise click.BadParameter(f"{seconds} is not in the range 1<=x<={_INTEGER}.")
     return seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streams.errors import ConversationEvent, EventKind, Number
+from streams.node.catalog_view import Service
 from streams.node.endpoint.commands import Opening, new_endpoint
 from streams.node.endpoint.effects_to_records import send_ack, send_error
 from streams.node.endpoint.overlay import Overlay
@@ -83,11 +84,12 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
         )
         return None
     back = reply_parties(tx, message, database)
-    if parties.contract not in service.contracts:
+    unusable = _unusable_contract(tx, database, service, parties.contract)
+    if unusable is not None:
         copy, sequence = message.journey, header.sequence
         ack = Ack(sequence + 1, sequence, copy.attempt, copy.first_hop, tx.now)
         send_ack(tx, message.conversation, back, ack, copy.attempt % ADDRESSES, 0)
-        send_error(tx, message.conversation, back, Number.CONTRACT_NOT_ACCEPTED, copy.attempt)
+        send_error(tx, message.conversation, back, unusable, copy.attempt)
         return _reject(tx, message, Number.CONTRACT_NOT_USABLE, database)
     opening = Opening(
         message.conversation,
@@ -106,6 +108,15 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
     machine = tx.adopt(key, dialog)
     tx.report(key, ConversationEvent.CREATED)
     return machine
+
+
+def _unusable_contract(
+    tx: Overlay, database: str, service: Service, contract: str
+) -> Number | None:
+    """Return the Error for a contract that the database lacks or the service does not accept."""
+    if tx.endpoint.contract(database, contract) is None:
+        return Number.CONTRACT_UNKNOWN_HERE
+    return None if contract in service.contracts else Number.CONTRACT_NOT_ACCEPTED
 
 
 def _unknown(tx: Overlay, message: Message) -> Machine | None:

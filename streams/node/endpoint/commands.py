@@ -10,7 +10,16 @@ from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.outgoing import error_body
 from streams.node.endpoint.overlay import Overlay
 from streams.node.endpoint.validation import is_valid
-from streams.protocol import BROKER_UNITS, DEFAULT, NAME_UNITS, Command, Dialog, State, units
+from streams.protocol import (
+    BROKER_UNITS,
+    DEFAULT,
+    LARGEST_CODE,
+    NAME_UNITS,
+    Command,
+    Dialog,
+    State,
+    units,
+)
 from streams.routing import SYSTEM_SERVICE
 from streams.system_names import is_current_database
 
@@ -88,6 +97,8 @@ def check_end(tx: Overlay, command: Command) -> Number | None:
         return None
     if command.error_code <= 0:
         return Number.ERROR_CODE_INVALID
+    if command.error_code > LARGEST_CODE:
+        return Number.ERROR_CODE_NOT_INT
     if command.error_text is None:
         return Number.ERROR_DESCRIPTION_MISSING
     size = len(error_body(command.error_code, command.error_text))
@@ -103,6 +114,9 @@ def check_send(tx: Overlay, command: Command, dialog: Dialog) -> Number | None:
         return Number.MESSAGE_TOO_LARGE
     if tx.any_body[dialog.database, dialog.contract, message_type, dialog.is_initiator]:
         return None
+    known = endpoint.message_type(dialog.database, message_type)
+    if known is None:
+        return Number.TYPE_UNKNOWN_HERE
     contract = endpoint.contract(dialog.database, dialog.contract)
     if contract is None or message_type not in contract.types:
         return Number.TYPE_NOT_IN_CONTRACT
@@ -110,10 +124,7 @@ def check_send(tx: Overlay, command: Command, dialog: Dialog) -> Number | None:
         if dialog.is_initiator:
             return Number.SENT_BY_TARGET_ONLY
         return Number.SENT_BY_INITIATOR_ONLY
-    known = endpoint.message_type(dialog.database, message_type)
-    if known is not None and not is_valid(known, command.body):
-        return Number.BODY_FAILED_VALIDATION
-    return None
+    return None if is_valid(known, command.body) else Number.BODY_FAILED_VALIDATION
 
 
 class Opening(NamedTuple):

@@ -100,7 +100,7 @@ def _move(tx: Overlay, command: Command, machine: Machine) -> Number | None:
         return Number.GROUP_MISSING
     service = tx.service_of(command.database, command.group)
     if service not in (None, machine.dialog.service):
-        return Number.GROUP_OF_ANOTHER_SERVICE
+        return Number.GROUP_INVALID
     refused = machine.move(command.group)
     tx.joins(machine)
     return refused

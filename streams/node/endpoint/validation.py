@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from streams.node.catalog_view import Contract, MessageType
     from streams.node.endpoint.committed import CommittedState
 
-_NOT_A_TYPE_HERE = RefusalNumbers(Number.TYPE_UNKNOWN, Number.TYPE_NOT_ACCEPTED)
+_NOT_A_TYPE_HERE = RefusalNumbers(Number.TYPE_UNKNOWN, Number.TYPE_UNKNOWN_HERE)
 _NOT_IN_CONTRACT = RefusalNumbers(Number.TYPE_OUTSIDE_CONTRACT, Number.TYPE_NOT_ACCEPTED)
 _BY_INITIATOR = RefusalNumbers(Number.SENT_BY_WRONG_INITIATOR, Number.INITIATOR_SENT_TARGETS_TYPE)
 _BY_TARGET = RefusalNumbers(Number.SENT_BY_WRONG_TARGET, Number.TARGET_SENT_INITIATORS_TYPE)
-_INVALID = RefusalNumbers(Number.XML_INVALID, Number.VALIDATION_FAILED)
+_NOT_EMPTY = RefusalNumbers(Number.BODY_FAILED_VALIDATION, Number.BODY_FAILED_VALIDATION)
+_INVALID = RefusalNumbers(
+    Number.XML_INVALID, Number.VALIDATION_FAILED, own=Number.VALIDATION_FAILED_HERE
+)
 TOO_LARGE = RefusalNumbers(Number.MESSAGE_TOO_LARGE, Number.MESSAGE_TOO_LARGE)
 """Rejects a body that is larger than any SEND accepts, because no application could forward it."""
 _OWN = int(Flag.END | Flag.ERROR)
@@ -75,13 +78,16 @@ def judge(
     """
     if header.is_a(_OWN):
         return None
+    if message_type is None:
+        return _NOT_A_TYPE_HERE
     if contract is None or header.type not in contract.types:
-        return _NOT_IN_CONTRACT if message_type is not None else _NOT_A_TYPE_HERE
+        return _NOT_IN_CONTRACT
     by_initiator = not dialog.is_initiator
     if not contract.allows(header.type, initiator=by_initiator):
         return _BY_INITIATOR if by_initiator else _BY_TARGET
-    # A contract may name a type that was never created; its messages are not validated.
-    return None if message_type is None or is_valid(message_type, body) else _INVALID
+    if is_valid(message_type, body):
+        return None
+    return _NOT_EMPTY if message_type.validation is Validation.EMPTY else _INVALID
 
 
 class AnyBody(dict[tuple[str, str, str, bool], bool]):
@@ -108,7 +114,8 @@ class AnyBody(dict[tuple[str, str, str, bool], bool]):
         known = self[key] = (
             contract is not None
             and contract.allows(kind, initiator=by_initiator)
-            and (message_type is None or message_type.validation is Validation.NONE)
+            and message_type is not None
+            and message_type.validation is Validation.NONE
         )
         return known
 

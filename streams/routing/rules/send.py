@@ -23,7 +23,7 @@ def _may_not_forward(c: Context, routes: Routes) -> Decision | None:
 def _endpoint_is_stopped(c: Context, routes: Routes) -> Decision | None:
     if c.instance.started:
         return None
-    return c.refuse(routes, Number.TRANSPORT_NOT_AVAILABLE, Number.TRANSPORT_STOPPED)
+    return c.refuse(routes, Number.TRANSPORT_DISABLED, Number.TRANSPORT_STOPPED)
 
 
 def _ask_partners(c: Context, routes: Routes) -> Decision | None:
