@@ -46,13 +46,18 @@ class Number(IntEnum):
     TARGET_SENT_INITIATORS_TYPE = 8437
     INITIATOR_SENT_TARGETS_TYPE = 8457
     REMOTE_CANNOT_EXCHANGE = 8462
-    LIFETIME_EXCEEDED = 8489
+    SERVICE_ALTERED_HERE = 8468
+    SERVICE_ALTERED_THERE = 8469
     SERVICE_DROPPED_THERE = 8470
+    CONTRACT_DROPPED_THERE = 8487
+    LIFETIME_EXCEEDED = 8489
     ANOTHER_INSTANCE_ACKNOWLEDGED = 8495
     TYPE_NOT_ACCEPTED = 8498
     VALIDATION_FAILED = 9615
     VALIDATION_FAILED_HERE = 9616
     SERVICE_DROPPED_HERE = 9684
+    CONTRACT_DROPPED_HERE = 9685
+    CONVERSATION_DROPPED_HERE = 9686
     CONVERSATIONS_ENDED_HERE = 9719
     CONVERSATIONS_ENDED_THERE = 9720
     # DDL
@@ -165,7 +170,10 @@ _TEXTS: dict[int, str] = {
     8458: "a timer cannot be set in the conversation's present state",
     8459: "the message is larger than the limit",
     8462: "the remote endpoint can no longer exchange messages",
+    8468: "the service has been altered",
+    8469: "the remote service has been altered",
     8470: "the remote service has been dropped",
+    8487: "the contract of the remote service has been dropped",
     8489: "the dialog has exceeded its lifetime",
     8492: "the contract has no message type that the initiator may send",
     8495: "the conversation has been acknowledged by another instance of this service",
@@ -181,6 +189,8 @@ _TEXTS: dict[int, str] = {
     9662: "BROKER_INSTANCE needs SERVICE_NAME",
     9666: "the transport is disabled or not configured: no started endpoint",
     9684: "the service has been dropped, and its conversations with it",
+    9685: "the contract has been dropped",
+    9686: "the conversation has been removed: its database has a new broker id",
     9704: "the message failed XML validation",
     9719: "the database was set to end its conversations with an error",
     9720: "the remote database was set to end its conversations with an error",

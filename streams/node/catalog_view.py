@@ -32,7 +32,7 @@ from streams.topology import (
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service, its queue, and the contracts that it accepts as a target.
+    """A service, its queue, and the existing contracts that it accepts as a target.
 
     ``queue_on``: whether the queue accepts messages; ``partitions``: the number of partitions of
     the queue's topic.
@@ -203,7 +203,10 @@ def _services(databases: _Databases, every: _Databases) -> dict[Key, Service]:
     for name, database in databases:
         queues = queues_by_service(database)
         for key, service in database.services.items():
-            queue, accepts = queues[key], frozenset(service.contracts)
+            queue = queues[key]
+            accepts = frozenset(
+                c for c in service.contracts if contract_of(database, c) is not None
+            )
             found[name, database.name, service.name] = Service(
                 queue.name, accepts, queue.status, queue.partitions
             )

@@ -72,6 +72,7 @@ class Ending:
         """Remove the dialog without notifying the other side."""
         self.stop_listening()
         self.sender.discard()
+        self.dialog.refusal = int(Number.REMOTE_CANNOT_EXCHANGE)
         self.close(tell=False)
 
     # --- by the other side -----------------------------------------------------------------------
@@ -111,6 +112,20 @@ class Ending:
         self.notify_peer(refusal.error, message.journey.attempt)
         self.fail(refusal.own or refusal.error)
 
+    def reject_late(self, message: Message) -> bool:
+        """Reject a message for a closed endpoint; return whether to acknowledge it (U-30).
+
+        A closed endpoint acknowledges every message that still arrives, in order or not. SQL Server
+        has no endpoint after CLEANUP, so the other side gets an Error (-8462).
+        """
+        dialog, removed = self.dialog, Number.REMOTE_CANNOT_EXCHANGE
+        self.effects.append(not_kept(Number.ENDPOINT_CLOSED, message))
+        if dialog.refusal == removed:
+            self.notify_peer(removed, message.journey.attempt)
+            return False
+        dialog.received = max(dialog.received, message.header.after)
+        return True
+
     def repeat_refusal(self, message: Message) -> None:
         """Send the Error again: the peer may have missed it, because Errors are not retried."""
         if self.dialog.state is State.ER and self.dialog.refusal:
@@ -124,12 +139,13 @@ class Ending:
                 self.dialog.refusal = int(peer_number)
             self.fail(number)
 
-    def service_dropped(self) -> None:
-        """End the dialog because the service was dropped; notify only the other side (-8470)."""
+    def terminate(self, number: Number, peer_number: Number | None = None) -> None:
+        """Remove the dialog without an Error on this side; notify the other side, if requested."""
         if move_state(self.dialog, Input.CLEANUP):
-            self.notify_peer(Number.SERVICE_DROPPED_THERE, 0)
+            if peer_number is not None:
+                self.notify_peer(peer_number, 0)
             self.forget()
-            self.report(ConversationEvent.TERMINATED, Number.SERVICE_DROPPED_HERE)
+            self.report(ConversationEvent.TERMINATED, number)
 
     def _ends_in_error(self) -> bool:
         """Stop sending and receiving; return whether an application must be notified."""

@@ -161,11 +161,8 @@ class Machine:
             self.ending.repeat_refusal(message)
             self._owe(message)
         elif self.dialog.state is State.CD:
-            self._undeliverable(Number.ENDPOINT_CLOSED, message)
-            # A closed endpoint acknowledges every message that still arrives, in order or not
-            # (U-30).
-            self.dialog.received = max(self.dialog.received, header.after)
-            self._owe(message)
+            if self.ending.reject_late(message):
+                self._owe(message)
         elif self.dialog.state is State.ER:  # counts as not received, so not acknowledged
             self._undeliverable(Number.NOT_IN_THIS_STATE, message)
             self.ending.repeat_refusal(message)

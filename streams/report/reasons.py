@@ -45,7 +45,13 @@ DISCARDED = (
 
 
 _UNACCEPTED = (-Number.CONTRACT_NOT_ACCEPTED, -Number.CONTRACT_UNKNOWN_HERE)
-_OWN = (Number.CONVERSATIONS_ENDED_HERE, Number.SERVICE_DROPPED_HERE)
+_OWN = (
+    Number.CONVERSATIONS_ENDED_HERE,
+    Number.CONVERSATION_DROPPED_HERE,
+    Number.SERVICE_DROPPED_HERE,
+    Number.SERVICE_ALTERED_HERE,
+    Number.CONTRACT_DROPPED_HERE,
+)
 """Errors of a database whose conversations were ended by NEW_BROKER or similar statements."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from tests.node.codes import CODES
 from tests.node.rulings import DIALOGS, FORWARDING
 from tests.routing.conformance import ROWS
 from tests.routing.rulings import RULINGS
@@ -12,7 +13,7 @@ from tests.services.rulings import SERVICES
 from .evidence import evidence, functions, level_of
 from .reference import SHOWN, VERDICTS, rules
 
-STATED = {ruling.id for ruling in (*RULINGS, *FORWARDING, *DIALOGS, *SERVICES)}
+STATED = {r.id for r in (*RULINGS, *FORWARDING, *DIALOGS, *CODES, *SERVICES)}
 
 
 def test_a_verdict_is_what_is_shown() -> None:

@@ -114,7 +114,8 @@ DIALOGS = (
            "messages; a side whose peer has ended sends no EndDialog.", DOCUMENTED, END),
     Ruling("D4.4", "An Error changes the endpoint's state to ERROR and is put into its queue.",
            DOCUMENTED, VIEW),
-    Ruling("D4.5", "END WITH CLEANUP removes everything and notifies nobody.", DOCUMENTED, END),
+    Ruling("D4.5", "END WITH CLEANUP removes everything and notifies nobody. A new message of the "
+           "other side is answered with Error -8462.", DOCUMENTED, f"{END}; {RESENDING}"),
     Ruling("D4.6", "Event 124 reports changes of a conversation.", DOCUMENTED,
            "Broker:Conversation event class"),
     Ruling("D5.1", "A closed initiator reports this with its last acknowledgement, and answers a "
@@ -141,8 +142,9 @@ DIALOGS = (
     Ruling("D7.1", "A transaction of an endpoint worker applies all of its changes or none.", OURS),
     Ruling("D7.2", "An aborted transaction sets its timers again.", OURS),
     Ruling("D7.3", "After a restart, processing continues from the committed state.", OURS),
-    Ruling("D7.4", "A dialog is dead if the broker id of its database has changed since the "
-           "dialog began.", DOCUMENTED, "Managing Service Broker Identities"),
+    Ruling("D7.4", "NEW_BROKER removes the conversations of the database, without an EndDialog or "
+           "Error on either side (event 124, 9686).", f"{DOCUMENTED}; the event is our choice",
+           "ALTER DATABASE SET options"),
     Ruling("D6.5", "END WITH ERROR needs an int above 0 as its code (8419, 8402) and a text "
            "(8422).",
            f"{DOCUMENTED}; the numbers for other codes are our choice", END),
@@ -161,6 +163,10 @@ DIALOGS = (
     Ruling("D8.5", "ERROR_BROKER_CONVERSATIONS causes Error -9719 on this side and -9720 on the "
            "other side.",
            f"{DOCUMENTED}; the numbers are our choice", "Managing Service Broker Identities"),
+    Ruling("D8.10", "DROP CONTRACT ends the conversations that use the contract (-9685, other "
+           "side -8487), and ALTER SERVICE with DROP CONTRACT those of the service (-8468, "
+           "-8469).", f"{DOCUMENTED}; the numbers of this side are our choice",
+           f"DROP CONTRACT; ALTER SERVICE; {RESENDING}"),
     Ruling("D8.6", "After the other side's EndDialog or an Error, nothing more is sent; messages "
            "are kept until END (9779, 9784).", DOCUMENTED, ERRORS),
     Ruling("D8.7", "An endpoint's priority is assigned once, by the best match among its own "
@@ -208,9 +214,9 @@ DIALOGS = (
     Ruling("U-28", "The state is CONVERSING from the commit of the first SEND.", OURS),
     Ruling("U-29", "The views show a closed target for 30 minutes; D5.2 defines how long its key "
            "stays.", OURS),
-    Ruling("U-30", "A message for a closed endpoint is acknowledged (11212). A message for an "
-           "unknown dialog, unless it is the first message, is answered with Error -8462 (11209, "
-           "11213).", OURS),
+    Ruling("U-30", "A message for an endpoint that both sides have closed is acknowledged "
+           "(11212). A message for an unknown dialog, unless it is the first message, is answered "
+           "with Error -8462 (11209, 11213).", OURS),
     Ruling("U-32", "Error -8470 is sent only if an established dialog has lost its service, never "
            "for a routing miss.", OURS),
     Ruling("U-39", "The reason decides whether an undeliverable message is acknowledged and "

@@ -134,7 +134,7 @@ def test_names_of_the_header(changes: dict[str, str], number: int) -> None:
     assert (tx.frames, tx.queued, tx.machines) == ([], [], {})
 
 
-@shows("U-30")
+@shows("U-30", "-8462")
 def test_an_unknown_dialog_and_too_high_a_number() -> None:
     """A dialog that is unknown, and a message that cannot be its beginning: 11213 and -8462."""
     net = pair()
@@ -190,7 +190,7 @@ def test_no_dialog_begins_after_its_end_of_life() -> None:
 # --- refusals ------------------------------------------------------------------------------------
 
 
-@shows("EX-61", "U-39")
+@shows("EX-61", "U-39", "-8408", "-8425")
 @pytest.mark.parametrize(("contract", "code"), [("DEFAULT", 8408), ("Missing", 8425)])
 def test_the_contract_is_not_accepted(contract: str, code: int) -> None:
     """Acknowledged, so that it is not sent again; -8425 if the database lacks the contract."""

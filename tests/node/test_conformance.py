@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +12,10 @@ from tests.conformance.evidence import evidence
 from tests.routing.rulings import NOT_EMULATED, Ruling
 from tests.services.rulings import SERVICES
 
+from .codes import CODES
 from .rulings import DIALOGS, FORWARDING
 
-RULINGS = (*FORWARDING, *DIALOGS, *SERVICES)
+RULINGS = (*FORWARDING, *DIALOGS, *CODES, *SERVICES)
 
 
 @pytest.mark.parametrize("ruling", RULINGS, ids=lambda ruling: ruling.id)
@@ -24,3 +27,10 @@ def test_ruling_is_shown(ruling: Ruling) -> None:
 def test_ids_are_unique() -> None:
     """No two rules of forwarding and dialogs share an id."""
     assert max(Counter(ruling.id for ruling in RULINGS).values()) == 1
+
+
+def test_every_code_that_hopline_sends_is_explained() -> None:
+    """docs/numbers.md names every emulated code, and no other."""
+    page = (Path(__file__).parents[2] / "docs" / "numbers.md").read_text(encoding="utf-8")
+    sent = {r.id for r in CODES if r.verdict != NOT_EMULATED and r.id.startswith("-")}
+    assert set(re.findall(r"(?<!\w)-\d{4,5}\b", page)) == sent

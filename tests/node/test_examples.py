@@ -156,7 +156,7 @@ def test_ex_33_two_target_endpoints() -> None:
     assert len(net["ServerA"].txq.entries) == 2
 
 
-@shows("EX-34", "D3.2")
+@shows("EX-34", "D3.2", "-8495")
 def test_ex_34_the_second_acknowledgement_is_rejected() -> None:
     """B is locked; C gets the error (8495), and its endpoint goes to ERROR."""
     net = several_targets()
@@ -349,7 +349,7 @@ def test_a_whole_conversation() -> None:
     assert (near.retry_at, far.retry_at) == (None, None)
 
 
-@shows("D4.3", "U-47")
+@shows("D4.3", "U-47", "> 0")
 @pytest.mark.parametrize("fails", [False, True])
 def test_end_and_end_with_error(fails: bool) -> None:
     """END follows what is not acknowledged yet; END WITH ERROR takes its place."""

@@ -20,6 +20,7 @@ from .harness import Net, conversation, topology
 from .places import D1, INITIATOR, TARGET, A, B, pair, talking
 from .test_commands import refusals
 
+ALTER = "ALTER SERVICE TargetService (DROP CONTRACT Orders)"
 WHEN = (
     '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">'
     '<xs:element name="when" type="xs:dateTime"/></xs:schema>'
@@ -83,7 +84,7 @@ def fussy() -> Net:
 # --- types, sides, bodies ------------------------------------------------------------------------
 
 
-@shows("D8.1", "U-39")
+@shows("D8.1", "U-39", "-8428", "-8430", "-8457", "-8498", "-9615", "-9616")
 @pytest.mark.parametrize(
     ("kind", "body", "number", "code", "own"),
     [
@@ -109,7 +110,7 @@ def test_what_a_target_refuses(kind: str, body: bytes, number: int, code: int, o
     assert net["ServerA"].dialog(D1, initiator=True).all_acknowledged
 
 
-@shows("D8.1", "U-39")
+@shows("D8.1", "U-39", "-8437")
 def test_a_target_may_not_send_the_initiators_types() -> None:
     """11228 and -8437: the initiator's contract says who may send what."""
     net = fussy()
@@ -143,7 +144,7 @@ def test_a_body_above_the_limit() -> None:
     assert net["ServerB"].bodies(TARGET) == [b"y" * 10]
 
 
-@shows("U-24")
+@shows("U-24", "-8459")
 def test_a_target_refuses_what_no_sender_may_send() -> None:
     """Several fragments may have more together: who passes the message on could not."""
     net = pair(Limits(body=70_000, fragment=65_536))
@@ -342,7 +343,7 @@ def _prioritized(ranks: list[str]) -> CatalogView:
 # --- what a database is told about all its conversations -----------------------------------------
 
 
-@shows("D8.5")
+@shows("D8.5", "-9719", "-9720")
 def test_error_broker_conversations() -> None:
     """-9719 in the own queue, -9720 in the other side's; later conversations live."""
     net = pair()
@@ -375,22 +376,83 @@ def test_error_broker_conversations_while_the_worker_was_down() -> None:
 
 @shows("D7.4")
 def test_new_broker() -> None:
-    """Every conversation ends with an error; the other side hears nothing; END is possible."""
+    """Every conversation is removed, without an EndDialog or Error on either side."""
     net = pair()
     net.begin(A, D1)
     net.send(A, D1, b"1")
     net.settle()
     net.sql(A, "ALTER DATABASE DatabaseA SET NEW_BROKER")
     net.run(2)
-    assert net["ServerA"].dialog(D1, initiator=True).state is State.ER
-    assert b"<Code>-9719</Code>" in net["ServerA"].bodies(INITIATOR)[-1]
+    assert net["ServerA"].dialog(D1, initiator=True).state is State.CD
+    assert net["ServerA"].bodies(INITIATOR) == []
+    ended = [(e["subclass"], e["error"]) for e in net["ServerA"].events if e["event"] == 124]
+    assert (5, 9686) in ended
     assert net["ServerB"].dialog(D1, initiator=False).state is State.CO
+    assert net["ServerB"].types(TARGET) == ["DEFAULT"]
     net.end(A, D1)
     net.settle()
-    assert net["ServerA"].dialog(D1, initiator=True).state is State.CD
+    assert refusals(net)[-1:] == [8427]
 
 
-@shows("U-32")
+@shows("D4.5")
+def test_a_target_that_sends_after_cleanup() -> None:
+    """-8462: its conversation is in ERROR, and what it sent stays in its transmission queue."""
+    net = pair()
+    net.begin(A, D1)
+    net.send(A, D1, b"1")
+    net.settle()
+    net.end(A, D1, cleanup=True)
+    net.settle()
+    net.send(B, D1, b"2", b"3", from_initiator=False)
+    net.run(100)
+    dialog = net["ServerB"].dialog(D1, initiator=False)
+    assert (dialog.state, dialog.all_acknowledged, dialog.status) == (State.ER, False, 9784)
+    assert net["ServerB"].types(TARGET) == ["DEFAULT", "Error"]
+    assert b"<Code>-8462</Code>" in net["ServerB"].bodies(TARGET)[-1]
+    net.end(B, D1, from_initiator=False)
+    net.settle()
+    assert net["ServerB"].dialog(D1, initiator=False).state is State.CD
+
+
+@shows("D8.10", "-8468", "-8469", "-8487", "-9685")
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize(
+    ("at", "change", "own", "peer"),
+    [
+        (B, ALTER, 8468, 8469),
+        (
+            B,
+            f"{ALTER}; ALTER SERVICE Fussy (DROP CONTRACT Orders); DROP CONTRACT Orders",
+            9685,
+            8487,
+        ),
+        (A, "DROP CONTRACT Orders", 9685, 8487),
+    ],
+)
+def test_a_contract_is_dropped(at: str, change: str, own: int, peer: int, restarts: bool) -> None:
+    """Both sides get an Error; other conversations, even of the same service, go on."""
+    net, other = pair(), conversation(2)
+    net.begin(A, D1, contract="Orders")
+    net.send(A, D1, b"1", type="Order")
+    net.begin(A, other)
+    net.send(A, other, b"2")
+    net.settle()
+    net.sql(at, change)
+    if restarts:
+        net[at.split("/")[0]].restart_endpoint()
+    net.run(2)
+    codes = {A: peer, B: own} if at == B else {A: own, B: peer}
+    for place, queue in ((A, INITIATOR), (B, TARGET)):
+        node = net[place.split("/")[0]]
+        assert node.dialog(D1, initiator=place is A).state is State.ER
+        assert b"<Code>-%d</Code>" % codes[place] in node.bodies(queue)[-1]
+        assert node.dialog(other, initiator=place is A).state is State.CO
+    net.send(A, other, b"3")
+    net.settle()
+    assert net["ServerB"].bodies(TARGET)[-1] == b"3"
+
+
+@shows("U-32", "-8470")
 def test_a_service_that_was_dropped() -> None:
     """Its dialogs go with it, and their other sides hear of it: -8470. A routing miss: nothing."""
     net = pair()

@@ -308,13 +308,12 @@ def test_a_dialog_whose_broker_id_has_changed_is_dead() -> None:
     net.run(300)
     assert net["ServerB"].bodies(TARGET) == [b"one"]
     assert len(net["ServerA"].out.entries) == 2
-    assert net["ServerA"].dialog(D1, initiator=True).state is State.ER
+    assert net["ServerA"].dialog(D1, initiator=True).state is State.CD
     net.send(A, D1, b"three")
     net.send(B, D1, b"four", from_initiator=False)
     net.settle()
     assert net["ServerA"].errors(EventKind.CONVERSATION)[-1] == 8429
-    (error,) = net["ServerA"].bodies(INITIATOR)
-    assert b"<Code>-9719</Code>" in error
+    assert net["ServerA"].bodies(INITIATOR) == []
 
 
 @shows("D7.4")

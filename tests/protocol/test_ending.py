@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from streams.protocol import Flag, State
@@ -14,6 +16,7 @@ from .build import (
     Side,
     ack,
     acked,
+    answers,
     broker_error,
     conversing,
     initiator,
@@ -274,13 +277,31 @@ def test_a_late_enddialog_is_answered_by_a_closed_initiator() -> None:
 def test_messages_for_a_closed_endpoint_are_acknowledged() -> None:
     """A message for a closed endpoint is acknowledged, in order or not, and goes nowhere."""
     side = target()
-    side.cleans_up()
+    side.receives(message(0))
+    side.receives(message(1, flags=Flag.END))
+    side.ends()
     effects = side.receives(message(7))
     assert undeliverable(effects) == [11212]
     got = acked(effects)
     assert got is not None
     assert (got.next_sequence, got.closed) == (8, False)  # only an initiator says closed
     assert queued(effects) == []
+    assert side.dialog.state is State.CD
+
+
+@shows("U-30", "D4.5", "-8462")
+@pytest.mark.parametrize("make", [target, conversing])
+def test_a_message_after_cleanup_is_answered_with_an_error(make: Callable[[], Side]) -> None:
+    """The endpoint is gone: -8462 for each copy, and no acknowledgement."""
+    side = make()
+    peer = TARGET_BROKER if side.dialog.is_initiator else INITIATOR_BROKER
+    side.cleans_up()
+    for attempt in (0, 1):
+        effects = side.receives(message(7, attempt=attempt, broker=peer))
+        assert undeliverable(effects) == [11212]
+        assert [(e.number, e.attempt) for e in answers(effects)] == [(8462, attempt)]
+        assert acked(effects) is None
+        assert queued(effects) == []
     assert side.dialog.state is State.CD
 
 

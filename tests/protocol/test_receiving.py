@@ -247,7 +247,9 @@ def test_a_target_belongs_to_the_broker_that_created_it(
 def test_a_closed_key_belongs_to_that_broker_too() -> None:
     """A closed endpoint acknowledges what its own initiator says, and nobody else."""
     side = target()
-    side.cleans_up()
+    side.receives(message(0))
+    side.receives(message(1, flags=Flag.END))
+    side.ends()
     effects = side.receives(from_another_broker(message(0)))
     assert (undeliverable(effects), acked(effects)) == ([11224], None)
     assert acked(side.receives(message(0))) is not None

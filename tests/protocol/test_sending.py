@@ -358,7 +358,7 @@ def test_a_catalog_change_means_nothing_to_others() -> None:
 # --- lifetime ------------------------------------------------------------------------------------
 
 
-@shows("EX-59")
+@shows("EX-59", "-8489")
 def test_the_end_of_life() -> None:
     """On expiry an Error (-8489) is in the endpoint's own queue, and SEND is refused."""
     side = conversing(3)

@@ -16,8 +16,11 @@ from streams.protocol import (
     Enqueue,
     EnqueueError,
     Flag,
+    Header,
+    Journey,
     Message,
     Report,
+    SendError,
     State,
     Transmit,
 )
@@ -61,10 +64,12 @@ class History(Pair):
             if isinstance(effect, EnqueueError):
                 self.errors[ENDS[who]] = -effect.number
             elif isinstance(effect, Enqueue) and effect.header.type == ERROR:
-                self.errors[ENDS[who]] = 1
+                self.errors[ENDS[who]] = 1 if effect.header.sequenced else -8462
+            elif isinstance(effect, SendError):
+                self.channel.append((1 - who, self._broker_error(who, effect)))
             elif isinstance(effect, Report) and ends_in_error(effect):
                 self.events.setdefault(ENDS[who], int(effect.error))
-        Pair.take(self, who, [e for e in effects if not isinstance(e, EnqueueError)])
+        Pair.take(self, who, [e for e in effects if not isinstance(e, EnqueueError | SendError)])
 
     def _ended(self, who: int, how: Ending) -> None:
         """Note an END that was taken, as the reader of commands does."""
@@ -83,6 +88,14 @@ class History(Pair):
             return message
         header = message.header._replace(type=ERROR, flags=Flag.ERROR | Flag.SKIPS)
         return message._replace(header=header)
+
+    def _broker_error(self, who: int, effect: SendError) -> Message:
+        """Return the answer to a message for an endpoint that was ended WITH CLEANUP."""
+        assert effect.number == 8462, "there is no other broker here, and no other refusal"
+        dialog, flags = self._machine(who).dialog, Flag.ERROR | Flag.UNSEQUENCED
+        header = Header(uuid.UUID(int=who), ERROR, 0, self.now, dialog.expires_at, flags)
+        journey = Journey(16, self.now + 60_000, effect.attempt, self.now)
+        return Message(CONVERSATION, dialog.parties, header, journey, FAIL)
 
     # --- the input of the ledger -----------------------------------------------------------------
 

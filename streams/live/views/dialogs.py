@@ -69,9 +69,8 @@ def dialogs_of(
 ) -> Iterator[tuple[Dialog, tuple[str, int]]]:
     """Yield the endpoints of databases, oldest first, with their partition.
 
-    The result includes endpoints of a former broker id (NEW_BROKER), which are in error and remain
-    until their application ends them (reference 1.5, 4.7). A mirror has no endpoints; its principal
-    has them.
+    The result includes closed endpoints of a former broker id (NEW_BROKER, reference 1.5). A mirror
+    has no endpoints; its principal has them.
     """
     found: list[tuple[Dialog, tuple[str, int]]] = []
     served = [d for d in databases if d.mirror is None or d.mirror.role is Role.PRINCIPAL]

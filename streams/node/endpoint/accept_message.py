@@ -51,6 +51,8 @@ def admit(tx: Overlay, message: Message) -> Machine | None:
             dropped, attempt = Number.SERVICE_DROPPED_THERE, message.journey.attempt
             send_error(tx, message.conversation, back, dropped, attempt)
         return _reject(tx, message, Number.TO_SERVICE_NOT_FOUND)
+    if tx.endpoint.has_probes:  # a catalog change may not have reached the dialog yet
+        tx.heed(machine)
     return machine
 
 

@@ -105,6 +105,12 @@ class CommittedState:
         known, had = database.broker_id, dialog.broker_id
         return known == had or broker_key(known) == broker_key(had)
 
+    def keeps_contract(self, dialog: Dialog, service: Service) -> bool:
+        """Return whether the contract exists and, for a target, its service still accepts it."""
+        if dialog.is_initiator:
+            return self.contract(dialog.database, dialog.contract) is not None
+        return dialog.contract in service.contracts
+
     def switch(self, catalog: CatalogView) -> None:
         """Switch to a new version of the catalog, and re-evaluate waiting dialogs at once."""
         before = self._identities()
@@ -115,12 +121,14 @@ class CommittedState:
                     self._waiting.put(kept, "")
         self._probes.update(dict.fromkeys(self._waiting))
 
-    def _identities(self) -> dict[str, tuple[str, int, frozenset[str]]]:
+    def _identities(self) -> tuple[object, ...]:
         """Return the values that end conversations when they change (NEW_BROKER, DROP SERVICE)."""
-        return {
-            d.name: (d.broker_id, self.error_epoch(d.name), frozenset(d.services))
-            for d in self.here.databases.values()
-        }
+        databases, mine = self.here.databases.values(), self.instance
+        return (
+            {d.name: (d.broker_id, self.error_epoch(d.name)) for d in databases},
+            {k: s.contracts for k, s in self.catalog.services.items() if k[0] == mine},
+            {k for k in self.catalog.contracts if k[0] == mine},
+        )
 
     # --- transactions ----------------------------------------------------------------------------
 
@@ -220,10 +228,12 @@ class CommittedState:
 
     def _is_untouched(self, dialog: Dialog) -> bool:
         """Return whether the dialog has survived all changes to its database and service."""
+        service = self.service(dialog.database, dialog.service)
         return (
-            self.is_alive(dialog)
+            service is not None
+            and self.is_alive(dialog)
             and dialog.error_epoch >= self.error_epoch(dialog.database)
-            and self.service(dialog.database, dialog.service) is not None
+            and self.keeps_contract(dialog, service)
         )
 
     def _accepts(self, dialog: Dialog) -> bool:

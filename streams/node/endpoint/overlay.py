@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from streams.errors import ConversationEvent, Event, EventKind, Number
+from streams.errors import ConversationEvent, Event, EventKind
 from streams.node.endpoint.bodies import Bodies, Frames
 from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.dialogs import Destination
 from streams.node.endpoint.flows import UNLIMITED, Flow
+from streams.node.endpoint.heed import heed
 from streams.node.endpoint.notices import Notices
 from streams.node.endpoint.outgoing import CommandResult, OutFrame, QueueMessage
 from streams.node.endpoint.validation import TOO_LARGE, AnyBody, judge
@@ -193,20 +194,8 @@ class Overlay:
         return machine.dialog if machine is not None else self.endpoint.dialogs.get(key)
 
     def heed(self, machine: Machine) -> None:
-        """Apply catalog changes to a dialog (NEW_BROKER, DROP SERVICE and similar)."""
-        if machine.heeded:
-            return
-        machine.heeded = True
-        dialog, here = machine.dialog, Number.CONVERSATIONS_ENDED_HERE
-        epoch = self.endpoint.error_epoch(dialog.database)
-        # messages with the old broker id are no longer accepted
-        if not self.endpoint.is_alive(dialog):
-            machine.ending.broker_error(here)
-        elif self.endpoint.service(dialog.database, dialog.service) is None:
-            machine.ending.service_dropped()
-        elif dialog.error_epoch < epoch:
-            machine.ending.broker_error(here, Number.CONVERSATIONS_ENDED_THERE)
-        dialog.error_epoch = max(dialog.error_epoch, epoch)
+        """Apply catalog changes to a dialog of the overlay."""
+        heed(self.endpoint, machine)
 
     # --- statements ------------------------------------------------------------------------------
 
