@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from streams.errors import InputError, UsageError
+from streams.errors import InputError, Number, UsageError, text_of
 from streams.node import QueueMessage, catalog_of
 from streams.simulator import endpoint
 from streams.simulator.applications import Reader
@@ -17,6 +17,7 @@ from streams.simulator.heartbeats import Heartbeats
 from streams.simulator.instance import Instance, Surroundings
 from streams.simulator.invariants import Invariants
 from streams.simulator.network import Network
+from streams.simulator.receiving import Receiving, row_of
 from streams.simulator.scenario import (
     Abort,
     Action,
@@ -79,7 +80,7 @@ class System:
         self._statements = Statements(seed)
         self._catalog = Chance(seed, "catalog")
         self._dialogs: dict[str, list[_Handle]] = {}
-        self._received: dict[tuple[str, str], int] = {}
+        self._receiving = Receiving()
         self._heartbeats = heartbeats
         self._version = 1
         catalog = catalog_of(topology, self._version)
@@ -211,20 +212,14 @@ class System:
         return None
 
     def _receive(self, action: Receive) -> None:
-        place = (action.instance, f"{action.database}/{action.queue}")
-        queue = self.instances[action.instance].store(action.database).queues.get(place[1], [])
-        first = self._received.get(place, 0)
-        last = len(queue) if action.count is None else min(len(queue), first + action.count)
-        self._received[place] = last
-        for message in queue[first:last]:
-            self.facts.received.append(
-                {
-                    "at": self.clock.now / SECOND,
-                    "queue": "/".join(place),
-                    "conversation": str(message.conversation),
-                    "sequence": message.header.sequence,
-                }
-            )
+        at, queue = self.clock.now / SECOND, f"{action.instance}/{action.database}/{action.queue}"
+        store = self.instances[action.instance].store(action.database)
+        database = self.topology.instances[action.instance].databases[action.database]
+        found = self._receiving.receive(action, store, database)
+        if isinstance(found, Number):
+            self.notes.append(f"{at:g} s: {queue}: RECEIVE refused: {text_of(found)} ({found})")
+            return
+        self.facts.received += ({"at": at, "queue": queue, **row_of(m)} for m in found)
 
     def _change(self, action: Sql, step: Step) -> None:
         try:

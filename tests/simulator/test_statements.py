@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from streams.errors import InputError
-from streams.protocol import DIALOG_TIMER
+from streams.protocol import DIALOG_TIMER, ERROR
+from tests.node.evidence import shows
 from tests.simulator.build import run, simulation
 
 BEGIN = "{dialog: %s, from: ServerA/DatabaseA/InitiatorService, to: TargetService}"
@@ -70,3 +71,42 @@ def test_a_message_travels_in_fragments_of_the_stated_size() -> None:
 def test_an_invalid_step_is_reported(line: str, what: str) -> None:
     with pytest.raises(InputError, match=what):
         simulation("two_brokers", steps(line))
+
+
+@shows("Q1", "Q3")
+@pytest.mark.parametrize(
+    ("count", "dialogs", "times"),
+    [("", "ddde", [20, 20, 20, 20]), (", count: 2", "dded", [20, 20, 30, 30])],
+)
+def test_receive_takes_one_group_after_the_other_and_errors_first(
+    count: str, dialogs: str, times: list[int]
+) -> None:
+    """A later step begins with the oldest message that is left, which is in the other group."""
+    text = f"""
+        until: 60s
+        steps:
+          - {{at: 0s, begin: {BEGIN % "d"}}}
+          - {{at: 0s, begin: {BEGIN % "e"}}}
+          - {{at: 1s, send: {{dialog: d, body: one}}}}
+          - {{at: 2s, send: {{dialog: e, body: two}}}}
+          - {{at: 3s, send: {{dialog: d, body: three}}}}
+          - {{at: 9s, end: {{dialog: d, error: {{code: 1, text: no}}}}}}
+          - {{at: 20s, receive: {{queue: {QUEUES[1]}{count}}}}}
+          - {{at: 30s, receive: {{queue: {QUEUES[1]}}}}}
+    """
+    started = simulation("two_brokers", text)
+    result = started.run()
+    names = {str(ids[0]): name for name, ids in started.dialogs.items()}
+    assert "".join(names[r["conversation"]] for r in result.received) == dialogs
+    assert [r["type"] for r in result.received] == [ERROR, "DEFAULT", "DEFAULT", "DEFAULT"]
+    assert [r["at"] for r in result.received] == times
+
+
+def test_receive_from_a_queue_that_is_off_is_refused() -> None:
+    off = "sql: {at: ServerB/DatabaseB, text: ALTER QUEUE TargetQueue WITH STATUS = OFF}"
+    text = steps(f"at: 5s, {off}", f"at: 9s, receive: {{queue: {QUEUES[1]}}}")
+    result = run("two_brokers", text)
+    assert result.received == ()
+    assert "9 s: ServerB/DatabaseB/TargetQueue: RECEIVE refused: the queue is disabled (9617)" in (
+        result.notes
+    )
