@@ -33,9 +33,13 @@ CLOSED_FOR = 1_800_000
 
 
 def conversation_endpoint(instance: str, dialog: Dialog, now: int) -> Row | None:
-    """Return an endpoint's row of ``sys.conversation_endpoints``, if it has one."""
+    """Return an endpoint's row of ``sys.conversation_endpoints``, if it has one.
+
+    CLEANUP, NEW_BROKER and DROP SERVICE remove the row; Hopline keeps the key (``Ending.forget``).
+    """
     closed = dialog.state is State.CD
-    if closed and (dialog.is_initiator or now >= (dialog.closed_at or 0) + CLOSED_FOR):
+    removed = dialog.refusal == Number.REMOTE_CANNOT_EXCHANGE
+    if closed and (dialog.is_initiator or removed or now >= (dialog.closed_at or 0) + CLOSED_FOR):
         return None
     held = sorted(dialog.held)
     return {

@@ -1,9 +1,10 @@
-"""``sys.transmission_queue`` has what waits for a queue that is off, too (reference 4.6)."""
+"""The views over dialogs: parked messages (reference 4.6), and endpoints that were removed."""
 
 from __future__ import annotations
 
-from streams.node.views import parked_messages, transmission_queue
-from streams.protocol import Flag, Message
+from streams.node.views import conversation_endpoint, parked_messages, transmission_queue
+from streams.protocol import Flag, Message, State
+from tests.node.evidence import shows
 from tests.protocol.build import Side, message, target
 
 
@@ -54,3 +55,17 @@ def test_what_is_gone_has_no_row() -> None:
 
     numbers = [row["message_sequence_number"] for row in parked_messages("S", side.dialog, kept)]
     assert numbers == [0, 2]
+
+
+@shows("D4.5")
+def test_cleanup_removes_the_row_of_a_target() -> None:
+    """A target that both sides have closed has a row for half an hour."""
+    closed, removed = target(), target()
+    for side in (closed, removed):
+        side.receives(message(0), message(1, flags=Flag.END))
+    closed.ends()
+    removed.cleans_up()
+    assert {side.dialog.state for side in (closed, removed)} == {State.CD}
+    row = conversation_endpoint("S", closed.dialog, closed.now)
+    assert row is not None and row["state"] == "CD"
+    assert conversation_endpoint("S", removed.dialog, removed.now) is None
