@@ -226,8 +226,8 @@ class Invariants:
         over = new.state in (State.ER, State.CD)
         if over and new.expires_at <= tx.now:
             return "the dialog's lifetime had expired"
-        if over and old is not None and not tx.endpoint.is_alive(old):
-            return "the database has another broker id"
+        if over and old is not None and not tx.endpoint.is_untouched(old):
+            return "the catalog has ended the dialog, for example by NEW_BROKER"
         if old is not None and old.error_epoch != new.error_epoch:
             return "the database was set to end its conversations"
         for command in batch.commands:

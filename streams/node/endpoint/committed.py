@@ -210,7 +210,7 @@ class CommittedState:
         if is_open:
             self._groups.add(key, dialog.group)
         continues = bool(dialog.held) and dialog.continues
-        touched = is_open and not self._is_untouched(dialog)
+        touched = is_open and not self.is_untouched(dialog)
         if dialog.status or dialog.parked or continues or touched:
             self._waiting.put(kept, dialog.far_service)
             if continues and self._accepts(dialog):
@@ -226,7 +226,7 @@ class CommittedState:
         self._timers.arm(kept, dialog.due_at)
         self.retention.note(kept, dialog)
 
-    def _is_untouched(self, dialog: Dialog) -> bool:
+    def is_untouched(self, dialog: Dialog) -> bool:
         """Return whether the dialog has survived all changes to its database and service."""
         service = self.service(dialog.database, dialog.service)
         return (

@@ -139,6 +139,17 @@ def _broker_errors(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]
     return [_sql(_span(chance, busy)[0], home, f"ALTER DATABASE [{home.database}] SET {what}")]
 
 
+def _contract_dropped(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:
+    home, alter = chance.pick(estate.homes), "ALTER SERVICE [{}] ({} CONTRACT [{}])"
+    start, end = _span(chance, busy)
+    if home.service.startswith("I"):  # initiators accept no contract
+        return []
+    steps = [_sql(start, home, alter.format(home.service, "DROP", estate.contract))]
+    if chance.happens(0.5):
+        steps.append(_sql(end, home, alter.format(home.service, "ADD", estate.contract)))
+    return steps
+
+
 _CHANGES: tuple[tuple[Callable[[DrawnEstate, Chance, int], list[Step]], float], ...] = (
     (_queue_off, 0.2),
     (_queue_off, 0.1),
@@ -146,6 +157,7 @@ _CHANGES: tuple[tuple[Callable[[DrawnEstate, Chance, int], list[Step]], float], 
     (_route_added, 0.1),
     (_broker_off, 0.05),
     (_broker_errors, 0.05),
+    (_contract_dropped, 0.05),
 )
 
 
