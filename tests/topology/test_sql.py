@@ -143,13 +143,24 @@ def test_endpoint(tmp_path: Path) -> None:
     assert topology.instances["I1"].started and topology.instances["I1"].endpoint.forwarding
 
 
-def test_another_endpoint_is_read_over(tmp_path: Path) -> None:
-    """An endpoint for mirroring says nothing about Service Broker."""
-    topology, _ = from_sql(
-        tmp_path,
-        "CREATE ENDPOINT M STATE = STOPPED AS TCP (LISTENER_PORT = 5022) "
-        "FOR DATABASE_MIRRORING (ROLE = PARTNER);",
-    )
+@pytest.mark.parametrize("ip", ["ALL", "(10.0.0.1)", "'::1'"])
+def test_listener_clauses_need_no_comma(tmp_path: Path, ip: str) -> None:
+    listener = f"LISTENER_PORT = 4099 LISTENER_IP = {ip}"
+    topology, _ = from_sql(tmp_path, f"CREATE ENDPOINT E AS TCP ({listener}) FOR SERVICE_BROKER")
+    assert topology.instances["I1"].endpoint.port == 4099
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        "TCP (LISTENER_PORT = 5022) FOR DATABASE_MIRRORING (ROLE = PARTNER)",
+        "HTTP (PATH = '/sql', AUTHENTICATION = (INTEGRATED), PORTS = (CLEAR), SITE = 'h')\n"
+        "FOR SOAP (WEBMETHOD 'M' (NAME = 'db.dbo.p'), WSDL = DEFAULT)",
+    ],
+)
+def test_another_endpoint_is_read_over(tmp_path: Path, protocol: str) -> None:
+    """An endpoint for mirroring or SOAP says nothing about Service Broker."""
+    topology, _ = from_sql(tmp_path, f"CREATE ENDPOINT M STATE = STOPPED AS {protocol};")
     assert topology.instances["I1"].started and topology.skipped[0].kind == "CREATE ENDPOINT"
 
 

@@ -190,6 +190,29 @@ def test_an_instance_has_one_endpoint(tmp_path: Path) -> None:
     assert len(topology.findings) == 1
 
 
+def test_a_queue_of_another_database(tmp_path: Path) -> None:
+    """A three-part name states the database, and the default schema may be left out."""
+    topology, database = from_sql(
+        tmp_path,
+        """
+        CREATE QUEUE Other.sales.Q; CREATE QUEUE DB..P; ALTER QUEUE other..Gone WITH STATUS = OFF
+        CREATE QUEUE Other..Gone; DROP QUEUE OTHER..gone
+        ALTER QUEUE other.sales.q WITH STATUS = OFF
+        """,
+    )
+    other = topology.instances["I1"].databases["Other"]
+    assert [(q.name, q.status) for q in other.queues.values()] == [("sales.Q", False)]
+    assert set(database.queues) == {"P"}
+    assert [f.message for f in topology.findings] == ["there is no queue Gone in I1/Other"]
+
+
+def test_the_master_key_is_no_service(tmp_path: Path) -> None:
+    topology, _ = from_sql(
+        tmp_path, "ALTER SERVICE MASTER KEY REGENERATE; ALTER SERVICE MASTER KEY"
+    )
+    assert [s.kind for s in topology.skipped] == ["ALTER SERVICE"] * 2 and not topology.findings
+
+
 def test_the_last_word_of_a_permission_counts(tmp_path: Path) -> None:
     """GRANT and DENY replace each other, REVOKE takes either back; others are read over."""
     topology, database = from_sql(

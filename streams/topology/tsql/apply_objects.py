@@ -67,8 +67,8 @@ def _create_contract(script: Script, s: CreateContract) -> None:
 
 
 def _set_queue(script: Script, s: SetQueue) -> None:
-    database = script.database(s.source)
-    name = schema_name(s.name)
+    database = script.database_of(s.name, s.source)
+    name = schema_name(s.name[-2:])
     if s.create:
         # T-SQL defines a queue completely, except for the Kafka settings.
         stated = database.queues.get(name) or Queue(name)
@@ -160,12 +160,15 @@ def _set_binding(script: Script, s: SetBinding) -> None:
 
 
 def _drop(script: Script, s: DropObject) -> None:
-    database = script.database(s.source)
     row = _DROPPED[s.what]
     for name in s.names:
-        if not row.in_schema and not script.one_part(name, s.what, database, s.source):
-            continue
-        old = row.find(database, schema_name(name) if row.in_schema else name[-1])
+        if row.in_schema:
+            database, found = script.database_of(name, s.source), schema_name(name[-2:])
+        else:
+            database, found = script.database(s.source), name[-1]
+            if not script.one_part(name, s.what, database, s.source):
+                continue
+        old = row.find(database, found)
         if old is not None:
             row.remove(database, old)
         elif s.if_exists:

@@ -93,6 +93,9 @@ def _endpoint(cursor: Cursor, source: Source, *, create: bool) -> Statement | No
         cursor.expect_mark("=")
         changes["state"] = EndpointState(cursor.choice(s.name for s in EndpointState).lower())
     if cursor.accept("AS"):
+        if cursor.is_words("HTTP"):  # for SOAP, in SQL Server 2005 to 2008 R2
+            rest_of_statement(cursor)
+            return None
         cursor.expect("TCP")
         changes.update(_listener(cursor))
     elif create:
@@ -110,7 +113,7 @@ def _endpoint(cursor: Cursor, source: Source, *, create: bool) -> Statement | No
 
 
 def _listener(cursor: Cursor) -> dict[str, int]:
-    """Parse ( LISTENER_PORT = n [, LISTENER_IP = ...] ); only the port is kept."""
+    """Parse ( LISTENER_PORT = n [ [,] LISTENER_IP = ...] ); only the port is kept."""
     cursor.expect_mark("(")
     changes: dict[str, int] = {}
     while True:
@@ -123,7 +126,7 @@ def _listener(cursor: Cursor) -> dict[str, int]:
                 cursor.fail("a port from 1 to 65535", at)
         else:
             _ip(cursor)
-        if not cursor.accept_mark(","):
+        if not cursor.accept_mark(",") and cursor.is_mark(")"):
             break
     cursor.expect_mark(")")
     return changes

@@ -79,8 +79,10 @@ def create_service(cursor: Cursor, source: Source) -> Statement:
     return CreateService(source, name, queue, tuple(contracts), owner)
 
 
-def alter_service(cursor: Cursor, source: Source) -> Statement:
-    """Parse ALTER SERVICE after its first two words."""
+def alter_service(cursor: Cursor, source: Source) -> Statement | None:
+    """Parse ALTER SERVICE after its first two words; skip ALTER SERVICE MASTER KEY."""
+    if cursor.is_words("MASTER", "KEY"):
+        return None
     name = cursor.dotted("the service's name")
     queue = cursor.dotted("the queue's name") if cursor.accept("ON", "QUEUE") else None
     changed: dict[str, list[str]] = {"ADD": [], "DROP": []}

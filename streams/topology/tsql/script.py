@@ -57,6 +57,11 @@ class Script:
             remedy="Add USE database; before the first statement that needs one.",
         )  # fmt: skip
 
+    def database_of(self, name: Name, source: Source) -> DatabaseDraft:
+        """Return the database that a three-part name states, or else the current database."""
+        stated = name[0] if len(name) == 3 else ""
+        return self.instance.ensure(stated, source) if stated else self.database(source)
+
     def body(self, source: Source) -> Body | None:
         """Return the body of the script's loose statements in the current database, if any."""
         database = self.selected(source)
