@@ -10,6 +10,17 @@ NOTICE = PREFIX + "BrokerConfigurationNotice"
 """The contract of requests for routes, and the first part of their message types' names."""
 SYSTEM_SERVICE = PREFIX + "ServiceBroker"
 """The system service of every database, which begins its own conversations."""
+_NOTIFICATIONS = "http://schemas.microsoft.com/SQL/Notifications/"
+EVENT_NOTIFICATION = _NOTIFICATIONS + "EventNotification"
+POST_EVENT_NOTIFICATION = _NOTIFICATIONS + "PostEventNotification"
+QUERY_NOTIFICATION = _NOTIFICATIONS + "QueryNotification"
+POST_QUERY_NOTIFICATION = _NOTIFICATIONS + "PostQueryNotification"
+EVENT_NOTIFICATION_SERVICE = _NOTIFICATIONS + "EventNotificationService"
+"""The service from which a database sends its event notifications."""
+SYSTEM_SERVICES = frozenset(
+    {SYSTEM_SERVICE, EVENT_NOTIFICATION_SERVICE, _NOTIFICATIONS + "QueryNotificationService"}
+)
+"""The services that every database has; the last two only begin dialogs."""
 CONFIGURATION_SERVICE = "SQL/ServiceBroker/BrokerConfiguration"
 CURRENT_DATABASE = "CURRENT DATABASE"
 """The keyword of BEGIN DIALOG for the id of the broker in which the dialog begins."""

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from streams.protocol import DEFAULT_PRIORITY, Parties
-from streams.routing import SYSTEM_SERVICE, Address, Instance, broker_key, parse_address
+from streams.routing import Address, Instance, broker_key, parse_address
+from streams.system_names import SYSTEM_SERVICES
 from streams.topology import (
     SYSTEM_CONTRACTS,
     SYSTEM_MESSAGE_TYPES,
@@ -210,8 +211,8 @@ def _services(databases: _Databases, every: _Databases) -> dict[Key, Service]:
             found[name, database.name, service.name] = Service(
                 queue.name, accepts, queue.status, queue.partitions
             )
-    system = {(name, d.name, SYSTEM_SERVICE): Service(SYSTEM_QUEUE) for name, d in every}
-    return found | system
+    system = Service(SYSTEM_QUEUE)
+    return found | {(name, d.name, own): system for name, d in every for own in SYSTEM_SERVICES}
 
 
 def _contracts(databases: _Databases, every: _Databases) -> dict[Key, Contract]:

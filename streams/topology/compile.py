@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streams import routing
-from streams.routing import SYSTEM_SERVICE, Address, AddressKind, RoutingTable, parse_address
+from streams.routing import Address, AddressKind, RoutingTable, parse_address
+from streams.system_names import SYSTEM_SERVICES
 from streams.topology.model import MSDB, Instance, Topology
 from streams.topology.objects import Database, Role, Route
 
@@ -58,7 +59,7 @@ def _database(database: Database) -> routing.Database:
     return routing.Database(
         database.name,
         database.broker_id,
-        frozenset(database.services) | {SYSTEM_SERVICE},
+        SYSTEM_SERVICES.union(database.services),
         enabled=database.enabled and not mirror,
         routes=RoutingTable(_route(route) for route in database.routes),
         is_mirror=mirror,

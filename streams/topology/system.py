@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from streams.system_names import DEFAULT, DIALOG_TIMER, END_DIALOG, ERROR, NOTICE, PREFIX
+from streams.system_names import (
+    DEFAULT,
+    DIALOG_TIMER,
+    END_DIALOG,
+    ERROR,
+    EVENT_NOTIFICATION,
+    NOTICE,
+    POST_EVENT_NOTIFICATION,
+    POST_QUERY_NOTIFICATION,
+    PREFIX,
+    QUERY_NOTIFICATION,
+)
 from streams.topology.objects import Contract, MessageType, Sender, Validation
 
-_EVENT_NOTIFICATION = "http://schemas.microsoft.com/SQL/Notifications/EventNotification"
+_DIAGNOSTIC = PREFIX + "ServiceDiagnostic"
 _NOTICES = tuple(
     f"{NOTICE}/{word}"
     for word in (
@@ -33,9 +44,11 @@ SYSTEM_MESSAGE_TYPES = _types(
     (DIALOG_TIMER, _EMPTY),
     *((name, _XML) for name in _NOTICES),
     (PREFIX + "ServiceEcho/Echo", _NONE),
-    (PREFIX + "ServiceDiagnostic/Query", _XML),
-    (PREFIX + "ServiceDiagnostic/Status", _XML),
-    (_EVENT_NOTIFICATION, _XML),
+    (_DIAGNOSTIC + "/Query", _XML),
+    (_DIAGNOSTIC + "/Status", _XML),
+    (_DIAGNOSTIC + "/Description", _NONE),
+    (EVENT_NOTIFICATION, _XML),
+    (QUERY_NOTIFICATION, _XML),
 )
 """Message types by name; Error, EndDialog and DialogTimer are valid in every contract (1.1)."""
 
@@ -44,15 +57,14 @@ SYSTEM_CONTRACTS = _contracts(
     (NOTICE, dict.fromkeys(_NOTICES, Sender.INITIATOR)),
     (PREFIX + "ServiceEcho", {PREFIX + "ServiceEcho/Echo": Sender.ANY}),
     (
-        PREFIX + "ServiceDiagnostic",
+        _DIAGNOSTIC,
         {
-            PREFIX + "ServiceDiagnostic/Query": Sender.INITIATOR,
-            PREFIX + "ServiceDiagnostic/Status": Sender.TARGET,
+            _DIAGNOSTIC + "/Query": Sender.INITIATOR,
+            _DIAGNOSTIC + "/Status": Sender.TARGET,
+            _DIAGNOSTIC + "/Description": Sender.TARGET,
         },
     ),
-    (
-        "http://schemas.microsoft.com/SQL/Notifications/PostEventNotification",
-        {_EVENT_NOTIFICATION: Sender.INITIATOR},
-    ),
+    (POST_EVENT_NOTIFICATION, {EVENT_NOTIFICATION: Sender.INITIATOR}),
+    (POST_QUERY_NOTIFICATION, {QUERY_NOTIFICATION: Sender.INITIATOR}),
 )
 """Contracts by name."""

@@ -137,3 +137,33 @@ def test_schemas_of_one_name_may_differ(tmp_path: Path) -> None:
     assert reported(tmp_path, "TA-32", one.join((head, middle)) + one + tail) == []
     [found] = reported(tmp_path, "TA-32", head + one + middle + other + tail)
     assert found.startswith("warning") and "VALID_XML (X)" in found
+
+
+NOTIFICATIONS = "http://schemas.microsoft.com/SQL/Notifications"
+SERVICES = (
+    f"{NOTIFICATIONS}/EventNotificationService", f"{NOTIFICATIONS}/QueryNotificationService",
+    "http://schemas.microsoft.com/SQL/ServiceBroker/ServiceBroker",
+)  # fmt: skip
+
+
+def test_every_database_has_the_system_contracts(tmp_path: Path) -> None:
+    """SqlDependency's services accept PostQueryNotification, which no script creates."""
+    contracts = ["Event", "Query"]
+    accepts = ", ".join(f'"{NOTIFICATIONS}/Post{what}Notification"' for what in contracts)
+    yaml = (
+        f"instances: {{A: {{databases: {{D: {{services: {{S: {{contracts: [{accepts}]}}}}}}}}}}}}"
+    )
+    assert not reported(tmp_path, "TA-31", yaml)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_database_has_the_system_services(tmp_path: Path, service: str) -> None:
+    """AutoCreatedLocal leads to them; from outside, any database of the instance may be taken."""
+    begins = f"{{P: {{begins: [{{service: I, to: '{service}'}}], ends: 1}}}}"
+    sender = f"services: {{I: {{contracts: []}}}}, procedures: {begins}"
+    route = f"routes: [{{name: R, service_name: '{service}', address: 'tcp://B:4022'}}]"
+    yaml = f"instances: {{A: {{databases: {{D: {{{sender}}}}}}}}}"
+    assert not reported(tmp_path, "TA-02", yaml)
+    databases = "B: {databases: {E: {}, F: {}}}"
+    yaml = f"instances: {{A: {{databases: {{D: {{{sender}, {route}}}}}}}, {databases}}}"
+    assert len(reported(tmp_path, "TA-18", yaml)) == 1

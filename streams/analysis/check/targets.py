@@ -131,13 +131,14 @@ def arbitrary(estate: Estate) -> Iterable[Finding]:
         places = [f"{instance.name}/{name}" for name in names]
         second = instance.databases[names[1]]
         path = stop.path()
+        service = second.services.get(stop.service)  # no database declares a system service
         yield finding_at(
             "TA-18", _W,
             f"{listed(places)} have the service {stop.service}: a message without a broker id may "
             f"be delivered to any of them",
             "Name the broker id of the intended database in the route or in BEGIN DIALOG.",
             places[1],
-            written(second.services[stop.service].source, second.source, instance.source),
+            written(service.source if service else second.source, second.source, instance.source),
             shown(
                 routes_on(estate, shortest_path_to(stop.graph, stop.state)), path,
                 service=stop.service, targets=places, **flows_in(stop.answers),

@@ -8,7 +8,8 @@ from enum import Enum
 
 from streams.analysis.places import find_sender
 from streams.errors import UsageError
-from streams.routing import CONFIGURATION_SERVICE, SYSTEM_SERVICE
+from streams.routing import CONFIGURATION_SERVICE
+from streams.system_names import SYSTEM_SERVICES
 from streams.topology import (
     SYSTEM_CONTRACTS,
     BeginDialog,
@@ -20,7 +21,7 @@ from streams.topology import (
     Topology,
 )
 
-_OF_THE_ENGINE = frozenset({CONFIGURATION_SERVICE, SYSTEM_SERVICE})
+_OF_THE_ENGINE = SYSTEM_SERVICES | {CONFIGURATION_SERVICE}
 """Services with which no application converses."""
 
 

@@ -12,13 +12,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streams import routing
-from streams.routing import (
-    CONFIGURATION_SERVICE,
-    SYSTEM_SERVICE,
-    AddressKind,
-    RoutingTable,
-    broker_key,
-)
+from streams.routing import CONFIGURATION_SERVICE, AddressKind, RoutingTable, broker_key
+from streams.system_names import SYSTEM_SERVICES
 
 Table = tuple[str, str | None]
 """The deciding table: an instance, and a database or (``None``) msdb."""
@@ -84,7 +79,7 @@ class Likeness:
         brokers = {route.broker for route in routes if route.broker is not None}
         brokers |= {database.broker_id for database in here.databases.values()}
         return _Names(
-            frozenset(services | {CONFIGURATION_SERVICE, SYSTEM_SERVICE}),
+            frozenset(services | SYSTEM_SERVICES | {CONFIGURATION_SERVICE}),
             frozenset(map(broker_key, brokers)),
             any(map(_reads_the_name, tables)),
         )

@@ -20,8 +20,7 @@ from streams.protocol import (
     State,
     units,
 )
-from streams.routing import SYSTEM_SERVICE
-from streams.system_names import is_current_database
+from streams.system_names import SYSTEM_SERVICES, is_current_database
 
 
 def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
@@ -34,7 +33,7 @@ def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
         return Number.CONVERSATION_ID_IN_USE
     service, far = command.from_service or "", command.to_service or ""
     contract = command.contract or DEFAULT
-    is_system = service == SYSTEM_SERVICE
+    is_system = service in SYSTEM_SERVICES
     if is_system and not tx.notices.is_open(command.database, command.conversation):
         return Number.SERVICE_UNKNOWN_HERE  # no application uses a system service
     if endpoint.service(command.database, service) is None:

@@ -34,7 +34,7 @@ from streams.protocol import (
     SendError,
     Transmit,
 )
-from streams.routing import SYSTEM_SERVICE
+from streams.system_names import SYSTEM_SERVICES
 
 
 def effects_to_records(
@@ -149,7 +149,7 @@ def _enqueue(tx: Overlay, dialog: Dialog, effects: Iterable[Enqueue]) -> None:
     service = tx.endpoint.service(dialog.database, dialog.service)
     if service is None:
         return
-    taken = tx.own if dialog.service == SYSTEM_SERVICE else tx.queued
+    taken = tx.own if dialog.service in SYSTEM_SERVICES else tx.queued
     visit = (f"{tx.endpoint.instance}/{dialog.database}", tx.now)
     parties = Parties(
         dialog.service,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, demand
 from streams.node import CatalogView, home_of
-from streams.routing import SYSTEM_SERVICE
+from streams.system_names import SYSTEM_SERVICES
 from streams.wire.acl import checked_kinds
 from streams.wire.evolution import written_schemas
 from streams.wire.specs import QueueSpec, TopicSpec, cluster_specs, home_specs, instance_specs
@@ -48,7 +48,7 @@ def _queues(catalog: CatalogView, instance: str) -> dict[str, set[QueueSpec]]:
     """Return the queues of an instance, by the names in their topics."""
     found: dict[str, set[QueueSpec]] = {instance: set()}
     for (at, database, named), service in catalog.services.items():
-        if at == instance and named != SYSTEM_SERVICE:  # system services have no queue topic
+        if at == instance and named not in SYSTEM_SERVICES:  # system services have no queue topic
             home = home_of(catalog, instance, database)
             found.setdefault(home, set()).add((database, service.queue, service.partitions))
     return found
