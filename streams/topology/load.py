@@ -102,7 +102,7 @@ def _with_scripts(
     for script in document.scripts[name]:
         path = _named(folder, script.name, script.source)
         text = _text(path) if reading is Reading.STRICT else _text_as_found(path, notes)
-        apply_script(draft, None, text, str(path), now, notes, reading)
+        apply_script(draft, script.database, text, str(path), now, notes, reading, script.variables)
     return draft.build()
 
 

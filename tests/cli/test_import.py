@@ -77,3 +77,14 @@ def test_what_is_not_there_is_wrong_use(tmp_path: Path, source: str) -> None:
     done = hopline("import", source, "--output", tmp_path / "net")
     assert done.exit_code == 2 and done.stderr.startswith("hopline: ")
     assert not (tmp_path / "net").exists()
+
+
+def test_sqlcmd_variables(tmp_path: Path) -> None:
+    """--set is sqlcmd's -v; a text without '=' or name is wrong use."""
+    script = tmp_path / "a.sql"
+    script.write_text("CREATE ROUTE R WITH ADDRESS = '$(Hub)'", encoding="utf-8")
+    output = tmp_path / "net"
+    given = ("import", f"X/D={script}", "--output", output)
+    assert hopline(*given).exit_code == 1
+    assert hopline(*given, "--set", "Hub=tcp://h:1", "--set", "a-1=", "--force").exit_code == 0
+    assert [hopline(*given, "--set", bad, "--force").exit_code for bad in ("Hub", "=x")] == [2, 2]

@@ -53,7 +53,8 @@ def test_a_path_with_an_equals_sign(tmp_path: Path) -> None:
     [
         ("no", "There is no folder no"), ("A=no.sql", "There is no file no.sql"),
         ("=a.sql", "No name precedes"), ("A=", "No script follows"),
-        ("a.sql", "The instance name of"),
+        ("a.sql", "The instance name of"), ("/D=a.sql", "The instance's name"),
+        ("A/=a.sql", "The database's name"), ("A/D=ServerA.json", "is a snapshot"),
         ("A=empty", "has no scripts"), ("empty", "has no scripts"), ("A=\0", "There is no file"),
         ("/dev/null", "The instance name of"), ("A=/dev/null", "neither a file nor a folder"),
         ("A=" + "x" * 5000, "There is no file"),
@@ -63,6 +64,8 @@ def test_arguments_that_mean_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument: str, message: str
 ) -> None:
     files(tmp_path, "a.sql")
+    snapshot = '{"hopline_snapshot": 1}'
+    (tmp_path / "ServerA.json").write_text(snapshot, encoding="utf-8")
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError) as caught:
@@ -102,6 +105,44 @@ def test_scripts_without_use_begin_in_a_database_that_is_named(tmp_path: Path) -
     imported = imported_instances([f"A={tmp_path}/a.sql"])
     write_folder(tmp_path / "made", imported, "Shop")
     assert set(load(tmp_path / "made", NOW).instances["A"].databases["Shop"].queues) == {"Q"}
+
+
+@pytest.mark.parametrize("database", ["Shop", "master", "msdb"])
+def test_the_database_may_be_a_system_database(tmp_path: Path, database: str) -> None:
+    (tmp_path / "a.sql").write_text("CREATE ROUTE R WITH ADDRESS = 'tcp://h:1'", encoding="utf-8")
+    write_folder(tmp_path / "made", imported_instances([f"A={tmp_path}/a.sql"]), database)
+    found = load(tmp_path / "made", NOW).instances["A"].database(database)
+    assert found is not None and [r.name for r in found.routes][-1] == "R"
+
+
+def test_a_database_project(tmp_path: Path) -> None:
+    """NAME/DATABASE=FOLDER: scripts without USE, and $(DatabaseName) for the database."""
+    for name in ("Shop", "Store"):
+        (tmp_path / name).mkdir()
+        text = f"ALTER DATABASE [$(DatabaseName)] SET DISABLE_BROKER\nGO\nCREATE QUEUE {name}Q"
+        (tmp_path / name / "a.sql").write_text(text, encoding="utf-8")
+    given = [f"SQL01\\PROD/{name}={tmp_path}/{name}" for name in ("Shop", "Store")]
+    write_folder(tmp_path / "made", imported_instances(given), "Other")
+    databases = load(tmp_path / "made", NOW).instances["SQL01\\PROD"].databases
+    assert {d.name: (d.enabled, *d.queues) for d in databases.values()} == {
+        "Shop": (False, "ShopQ"), "Store": (False, "StoreQ"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("script", "address"),
+    [("", "tcp://given:1"), (":setvar Hub tcp://own:1\n", "tcp://own:1")],
+)
+def test_variables_are_those_of_sqlcmd(tmp_path: Path, script: str, address: str) -> None:
+    """A variable of ``sqlcmd -v`` is the value until ``:setvar`` states another."""
+    script += "USE [$(DATABASENAME)]\nGO\nCREATE ROUTE R WITH ADDRESS = '$(Hub)'"
+    (tmp_path / "a.sql").write_text(script, encoding="utf-8")
+    imported = imported_instances([f"A={tmp_path}/a.sql"])
+    variables = {"hub": "tcp://given:1", "databasename": "Mine"}
+    write_folder(tmp_path / "made", imported, "Shop", variables)
+    databases = load(tmp_path / "made", NOW).instances["A"].databases
+    assert [d.routes[-1].address for d in databases.values()] == [address]
+    assert list(databases) == ["Mine"]
 
 
 def test_the_report_names_the_database_that_scripts_without_use_need(tmp_path: Path) -> None:

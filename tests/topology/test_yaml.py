@@ -188,6 +188,8 @@ ERRORS = [
     ("instances:\n  A: {databases: {D: {contracts: {C: {M: sender}}}}}", 2, 42, "initiator"),
     ("instances:\n  A: {databases: {D: {services: {S: {queue: }}}}}", 2, 45, "queue"),
     ("instances:\n  A: {sql: [no.sql]}", 2, 13, "no file"),
+    ("instances:\n  A: {sql: [{database: D}]}", 2, 13, "file: and a .sql file"),
+    ("instances:\n  A: {sql: [{file: a.sql, variables: {V: 1}}]}", 2, 42, "a value"),
     ("expect:\n  - {from: A, to: B, verdict: fine}", 2, 31, "hazard"),
     ("expect:\n  - {from: A}", 2, 5, "without to"),
     ("a: \x01", 1, 0, "character"),

@@ -16,6 +16,7 @@ from streams.cli.text.terminal import show
 from streams.cli.unenforced import report_unenforced
 from streams.topology import load_with_notes
 from streams.topology.importing import (
+    VARIABLE,
     imported_instances,
     report_of,
     report_text,
@@ -23,9 +24,22 @@ from streams.topology.importing import (
 )
 
 
+def _variables(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or not VARIABLE.fullmatch(name):
+            raise click.BadParameter(f"{one!r} is not VARIABLE=VALUE")
+        found[name] = value
+    return found
+
+
 @click.command("import")
 @click.argument(
-    "sources", nargs=-1, required=True, metavar="NAME=SCRIPT|NAME=SNAPSHOT|NAME=FOLDER|FOLDER ..."
+    "sources",
+    nargs=-1,
+    required=True,
+    metavar="NAME[/DATABASE]=SCRIPT|SNAPSHOT|FOLDER ... | FOLDER ...",
 )
 @click.option(
     "--output",
@@ -36,6 +50,14 @@ from streams.topology.importing import (
 )
 @click.option("--force", is_flag=True, help="Write to the folder even if it is not empty.")
 @click.option("--database", metavar="NAME", help="Database of scripts that do not begin with USE.")
+@click.option(
+    "--set",
+    "variables",
+    multiple=True,
+    metavar="VARIABLE=VALUE",
+    callback=_variables,
+    help="Value of a sqlcmd variable, as with sqlcmd -v; repeatable.",
+)
 @format_option()
 @click.pass_context
 def import_(
@@ -44,6 +66,7 @@ def import_(
     output: Path,
     force: bool,
     database: str | None,
+    variables: dict[str, str],
     format_: str,
 ) -> None:
     """Convert T-SQL scripts into a topology, and report what was understood.
@@ -51,7 +74,8 @@ def import_(
     NAME is the host name of an instance. SCRIPT is one of its T-SQL scripts, SNAPSHOT a snapshot of
     the live server (see `hopline diagnose`), FOLDER a folder of its scripts (.sql). If NAME is
     given several times, its scripts are applied in the order of the arguments. If FOLDER has no
-    NAME, each script, snapshot or folder in FOLDER becomes one instance.
+    NAME, each script, snapshot or folder in FOLDER becomes one instance. With NAME/DATABASE, the
+    scripts begin in DATABASE, as those of a database project do; $(DatabaseName) is its name.
 
     The scripts are copied unchanged, so findings name their files and lines. Any encoding is
     accepted, and semicolons are optional. Statements that do not concern Service Broker are
@@ -61,7 +85,7 @@ def import_(
     """
     imported = imported_instances(sources)
     ensure_usable(output, force=force)
-    write_folder(output, imported, database)
+    write_folder(output, imported, database, variables)
     topology, notes = load_with_notes(output, time.time())
     report_unenforced(unenforced_of(topology, time.time()))
     report = report_of(output, topology, notes)

@@ -8,8 +8,10 @@ from streams.topology.importing.arguments import Imported, SourceFile, imported_
 from streams.topology.importing.folder import write_folder
 from streams.topology.importing.report import ImportReport, report_of
 from streams.topology.importing.text import report_text
+from streams.topology.tsql import VARIABLE
 
 __all__ = [
+    "VARIABLE",
     "ImportReport",
     "Imported",
     "SourceFile",

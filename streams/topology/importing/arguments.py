@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streams.errors import UsageError
 from streams.topology.load import SCRIPT
 from streams.topology.snapshot import files_of, sources_at
 
-_FORM = "Write NAME=script.sql, NAME=FOLDER or FOLDER; NAME is the instance's host name."
+_FORM = (
+    "Write NAME=script.sql, NAME=FOLDER, NAME/DATABASE=FOLDER or FOLDER; NAME is the instance's "
+    "host name."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of one instance; ``name`` is its relative path in the output folder."""
+    """A file of one instance; ``name`` is its relative path in the output folder.
+
+    ``database``: the database in which a script begins, if the argument states one.
+    """
 
     path: Path
     name: Path
+    database: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,7 @@ def _both(known: Imported, more: Imported) -> Imported:
 
 
 def _read_argument(argument: str) -> tuple[Imported, ...]:
-    """Parse NAME=PATH or a single folder; an existing path may contain an equals sign."""
+    """Parse NAME=PATH, NAME/DATABASE=PATH or a folder; an existing path may contain '='."""
     if _exists(Path(argument)):
         return _unnamed(Path(argument), argument)
     name, equals, rest = argument.partition("=")
@@ -64,7 +71,16 @@ def _read_argument(argument: str) -> tuple[Imported, ...]:
     if not name.strip() or not rest:
         missing = "No script follows" if name.strip() else "No name precedes"
         raise UsageError(f"{missing} '=' in '{argument}'.", _FORM)
-    return (_named(name.strip(), Path(rest)),)
+    instance, slash, database = (part.strip() for part in name.partition("/"))
+    found = _named(instance, Path(rest))
+    if not slash:
+        return (found,)
+    if not instance or not database:
+        missing = "database" if instance else "instance"
+        raise UsageError(f"The {missing}'s name is missing in '{argument}'.", _FORM)
+    if found.snapshot:
+        raise UsageError(f"{rest} is a snapshot, which contains its databases.", _FORM)
+    return (replace(found, scripts=tuple(replace(s, database=database) for s in found.scripts)),)
 
 
 def _exists(path: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,23 @@ import yaml
 
 from streams.topology.importing.arguments import Imported
 from streams.topology.load import FILE
-from streams.topology.tsql import Reading
+from streams.topology.tsql import NO_VARIABLES, Reading
 
 _HEAD = "# Written by hopline import. The scripts are unchanged.\n"
 _SNAPSHOT = "snapshot"
+_DATABASE = "DatabaseName"
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\ud800-\udfff]')
 
 
-def write_folder(output: Path, imported: Iterable[Imported], database: str | None = None) -> None:
-    """Write the topology of some instances; ``database``: the default for scripts without USE.
+def write_folder(
+    output: Path,
+    imported: Iterable[Imported],
+    database: str | None = None,
+    variables: Mapping[str, str] = NO_VARIABLES,
+) -> None:
+    """Write the topology of some instances.
+
+    ``database``: the default for scripts without USE. ``variables``: their sqlcmd variables.
 
     ``topology.yaml`` is written last, so a folder without it is from a failed import.
     """
@@ -28,17 +36,17 @@ def write_folder(output: Path, imported: Iterable[Imported], database: str | Non
     contents: dict[str, bytes] = {}
     for one in imported:
         folder = _free(_safe(one.instance), taken)
-        names: list[str] = []
+        scripts: list[str | dict[str, Any]] = []
         for script in one.scripts:
             place = "/".join((folder, *(_safe(part) for part in script.name.parts)))
             name = _free(place, taken)
             contents[name] = script.path.read_bytes()
-            names.append(name)
+            scripts.append(_script(name, script.database or database, variables))
         places = {
             f"{folder}/{_SNAPSHOT}/{_safe(file.name.name)}": file.path for file in one.snapshot
         }
         contents |= {place: path.read_bytes() for place, path in places.items()}
-        instances[one.instance] = _instance(names, database)
+        instances[one.instance] = {"sql": scripts, "scripts": Reading.AS_FOUND.value}
         if places:
             only = len(places) == 1
             instances[one.instance]["snapshot"] = (
@@ -53,11 +61,14 @@ def write_folder(output: Path, imported: Iterable[Imported], database: str | Non
     (output / FILE).write_text(_HEAD + text, encoding="utf-8")
 
 
-def _instance(scripts: list[str], database: str | None) -> dict[str, Any]:
-    made: dict[str, Any] = {"sql": scripts, "scripts": Reading.AS_FOUND.value}
-    if database is not None:
-        made["databases"] = {database: {}}
-    return made
+def _script(name: str, database: str | None, variables: Mapping[str, str]) -> str | dict[str, Any]:
+    """Return an item of ``sql:``; DatabaseName is a database project's name of its database."""
+    given = dict(variables)
+    if database is not None and not any(v.casefold() == _DATABASE.casefold() for v in given):
+        given[_DATABASE] = database
+    if not given:
+        return name
+    return {"file": name, **({"database": database} if database else {}), "variables": given}
 
 
 def _safe(name: str) -> str:

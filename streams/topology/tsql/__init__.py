@@ -8,10 +8,13 @@ from streams.topology.tsql.apply import apply_script
 from streams.topology.tsql.draft import DatabaseDraft, InstanceDraft, Notes
 from streams.topology.tsql.lexer import Remark
 from streams.topology.tsql.script import NO_DATABASE
+from streams.topology.tsql.sqlcmd import NO_VARIABLES, VARIABLE
 from streams.topology.tsql.tokens import Reading
 
 __all__ = [
     "NO_DATABASE",
+    "NO_VARIABLES",
+    "VARIABLE",
     "DatabaseDraft",
     "InstanceDraft",
     "Notes",

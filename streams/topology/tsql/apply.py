@@ -16,6 +16,7 @@ from streams.topology.tsql.apply_server import SERVER_HANDLERS
 from streams.topology.tsql.draft import InstanceDraft, Notes
 from streams.topology.tsql.lexer import Lexer
 from streams.topology.tsql.script import Script
+from streams.topology.tsql.sqlcmd import NO_VARIABLES
 from streams.topology.tsql.statements import Evidence, Misread, Statement, Step
 from streams.topology.tsql.tokens import Reading
 from streams.topology.tsql.walk import statements
@@ -38,14 +39,17 @@ def apply_script(
     now: float,
     notes: Notes,
     reading: Reading = Reading.STRICT,
+    variables: Mapping[str, str] = NO_VARIABLES,
 ) -> None:
     """Apply a script to an instance, starting in ``database``; LIFETIMEs start at ``now``.
+
+    ``variables``: the sqlcmd variables at its start, like those of ``sqlcmd -v``.
 
     Strict reading raises InputError if a supported statement is invalid or no database is selected;
     as-found reading notes the error instead.
     """
     script = Script(instance, database, file, now, notes)
-    lexer = Lexer(text, file, reading)
+    lexer = Lexer(text, file, reading, variables=variables)
     before = len(notes.skipped)
     for item in statements(lexer):
         match item:

@@ -7,12 +7,12 @@ of 50 MB are never all in memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from streams.errors import InputError
 from streams.topology.findings import Skipped
-from streams.topology.tsql.sqlcmd import SqlcmdVariables
+from streams.topology.tsql.sqlcmd import NO_VARIABLES, SqlcmdVariables
 from streams.topology.tsql.tokens import (
     CLOSES,
     COMMENT_EDGE,
@@ -66,12 +66,13 @@ class Lexer:
         file: str,
         reading: Reading = Reading.STRICT,
         place: tuple[int, int] | None = None,
+        variables: Mapping[str, str] = NO_VARIABLES,
     ) -> None:
         self.text, self.file, self.reading, self.place = text, file, reading, place
         self.remarks: dict[str, Remark] = {}
         self.unset: list[Skipped] = []
         self._match = PATTERNS[reading].match
-        self._variables = SqlcmdVariables(len(text))
+        self._variables = SqlcmdVariables(len(text), variables)
         self._substitutes = place is None and "$(" in text
         self._at, self._line, self._start = 0, 1, 0
         self._upper: dict[str, str] = {}
@@ -185,16 +186,10 @@ class Lexer:
             self._add(tokens, TokenType.NUMBER, raw, start, first)
 
     def _add(
-        self,
-        tokens: list[Token],
-        kind: TokenType,
-        text: str,
-        start: int,
-        first: bool,
-        upper: str = "",
+        self, to: list[Token], kind: TokenType, text: str, start: int, first: bool, upper: str = ""
     ) -> None:
         place = self.place or (self._line, start - self._start + 1)
-        tokens.append(Token(kind, text, *place, upper, first))
+        to.append(Token(kind, text, *place, upper, first))
 
     # --- sqlcmd ----------------------------------------------------------------------------------
 

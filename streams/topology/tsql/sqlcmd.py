@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from streams.errors import InputError
 
@@ -12,6 +14,9 @@ MOST_ADDED = 1_000_000
 In a longer script, variables may add as many characters as the script has.
 """
 _SETVAR = re.compile(r':setvar\s+(\w[\w-]*)(?:\s+(?:"((?:[^"]|"")*)"|(\S+)))?\s*$', re.IGNORECASE)
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+VARIABLE = re.compile(r"\w[\w-]*")
+"""The name of a variable."""
 _USED = re.compile(r"\$\((\w[\w-]*)\)")
 _ELSEWHERE = {
     ":r": "another file is included here",
@@ -22,11 +27,12 @@ _ELSEWHERE = {
 class SqlcmdVariables:
     """The variables that a script has set so far; their names are case-insensitive.
 
-    ``length`` is the number of characters of the script.
+    ``length`` is the number of characters of the script. ``given`` contains the variables before
+    the script begins; ``:setvar`` takes precedence over them, as over ``sqlcmd -v``.
     """
 
-    def __init__(self, length: int) -> None:
-        self._values: dict[str, str] = {}
+    def __init__(self, length: int, given: Mapping[str, str] = NO_VARIABLES) -> None:
+        self._values: dict[str, str] = {name.casefold(): text for name, text in given.items()}
         self._limit = max(MOST_ADDED, length)
         self._added = 0
 

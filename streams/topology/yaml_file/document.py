@@ -38,6 +38,7 @@ INSTANCE_KEYS = (
     "address", "aliases", "listeners", "endpoint", "cluster", "partitions", "sql", "scripts",
     "snapshot", "databases", "msdb", "grants",
 )  # fmt: skip
+SCRIPT_KEYS = ("file", "database", "variables")
 CLUSTER_KEYS = ("prefix", "credentials")
 """Text keys of a cluster besides librdkafka's properties; ``claims`` contains lists."""
 _VERDICTS = ("ok", "hazard", "broken")
@@ -45,10 +46,15 @@ _VERDICTS = ("ok", "hazard", "broken")
 
 @dataclass(frozen=True, slots=True)
 class ScriptName:
-    """A .sql file of an instance, with its place."""
+    """A .sql file of an instance, with its place.
+
+    ``database``: where the script begins. ``variables``: the initial sqlcmd variables.
+    """
 
     name: str
     source: Source
+    database: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +179,22 @@ def _endpoint(node: Node) -> Endpoint:
 
 def _scripts(node: Node) -> tuple[ScriptName, ...]:
     given = node.fields("an instance", INSTANCE_KEYS)
-    items = _items(given, "sql")
-    return tuple(ScriptName(item.text("a .sql file"), item.source) for item in items)
+    return tuple(_script(item) for item in _items(given, "sql"))
+
+
+def _script(item: Node) -> ScriptName:
+    if not item.is_mapping:
+        return ScriptName(item.text("a .sql file"), item.source)
+    given = item.fields("a script", SCRIPT_KEYS)
+    if "file" not in given:
+        item.fail("file: and a .sql file")
+    named = given["variables"].named("variables") if "variables" in given else {}
+    return ScriptName(
+        given["file"].text("a .sql file"),
+        item.source,
+        optional(given, "database"),
+        {name: value.text("a value") for name, (_, value) in named.items()},
+    )
 
 
 def _reading(node: Node) -> Reading:

@@ -130,6 +130,11 @@ class Node:
         """Return whether the node is a sequence."""
         return isinstance(self.raw, yaml.SequenceNode)
 
+    @property
+    def is_mapping(self) -> bool:
+        """Return whether the node is a mapping."""
+        return isinstance(self.raw, yaml.MappingNode)
+
     def fail(self, expected: str, remedy: str = "") -> NoReturn:
         """Raise an error that states the content expected here."""
         raise self.error(f"expected {expected}, found {self._raw_text()}", remedy)
