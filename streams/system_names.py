@@ -26,6 +26,12 @@ CURRENT_DATABASE = "CURRENT DATABASE"
 """The keyword of BEGIN DIALOG for the id of the broker in which the dialog begins."""
 
 
+SYSTEM_QUEUES = frozenset(
+    {"ServiceBrokerQueue", "EventNotificationErrorsQueue", "QueryNotificationErrorsQueue"}
+)
+"""The queues that every database has, in the schema dbo."""
+
+
 def is_current_database(broker: str | None) -> bool:
     """Return whether BEGIN DIALOG has this keyword instead of a broker id."""
     return broker is not None and broker.upper() == CURRENT_DATABASE

@@ -61,7 +61,12 @@ class Number(IntEnum):
     CONVERSATIONS_ENDED_HERE = 9719
     CONVERSATIONS_ENDED_THERE = 9720
     # DDL
+    OBJECT_IN_USE = 3716
+    TYPE_REPEATED = 8403
+    CONTRACT_REPEATED = 8404
     TOO_MANY_PREFIXES = 9609
+    ACTIVATION_INCOMPLETE = 9614
+    BINDING_EXISTS = 9619
     CLAUSE_EMPTY = 9659
     CLAUSE_TOO_LONG = 9660
     MIRROR_WITHOUT_BROKER = 9661
@@ -71,6 +76,8 @@ class Number(IntEnum):
     TRANSPORT_WITH_SERVICE = 9745
     LIFETIME_RANGE = 9746
     ADDRESS_EQUALS_MIRROR = 9747
+    OBJECT_MISSING = 15151
+    PRIORITY_EXISTS = 33303
     # Transmission status
     QUEUE_DISABLED = 9617
     TRANSPORT_DISABLED = 9666
@@ -141,7 +148,10 @@ class Number(IntEnum):
 
 _TEXTS: dict[int, str] = {
     2601: "the database already has a conversation with this id",
+    3716: "the object cannot be dropped because another object uses it",
     8402: "the error code of END CONVERSATION must be an int",
+    8403: "the contract names a message type more than once",
+    8404: "the service names a contract more than once",
     8408: "the target service does not accept the contract",
     8410: "the timer cannot be set beyond the dialog's lifetime",
     8411: "the dialog's lifetime is out of range",
@@ -180,9 +190,11 @@ _TEXTS: dict[int, str] = {
     8498: "the remote service sent a message type that is not part of the contract",
     9609: "the name has too many prefixes",
     9610: "the conversation group belongs to another service",
+    9614: "activation is on, but no procedure is named",
     9615: "the message failed the validation of its type at the receiver",
     9616: "a received message failed the validation of its type",
     9617: "the queue is disabled",
+    9619: "the database already has a binding for this service",
     9659: "the clause must not be empty",
     9660: "the clause is too long",
     9661: "MIRROR_ADDRESS needs both SERVICE_NAME and BROKER_INSTANCE",
@@ -250,6 +262,7 @@ _TEXTS: dict[int, str] = {
     11292: "the transport could not send the message",
     11293: "the transport is shutting down or stopped",
     11294: "the destination route is not valid",
+    15151: "the object does not exist",
     28001: "the message has unknown flags",
     28004: "the message is not allowed in the endpoint's state",
     28007: "the received range ends before the stored range",
@@ -258,6 +271,7 @@ _TEXTS: dict[int, str] = {
     28016: "the target broker is unavailable",
     28017: "the target broker is not in this instance",
     28018: "the target database is a mirror here and accepts no messages",
+    33303: "the database already has a priority with these criteria",
 }
 
 

@@ -10,7 +10,7 @@ from streams.topology.decode import decode, marked_encoding
 from streams.topology.findings import Source
 from streams.topology.model import MSDB, Instance, Topology, empty_database
 from streams.topology.snapshot import files_of, is_snapshot, load_snapshot, over, read_instance
-from streams.topology.tsql import InstanceDraft, Notes, Reading, apply_script
+from streams.topology.tsql import InstanceDraft, Notes, Reading, apply_script, find_missing_objects
 from streams.topology.yaml_file import Document, read_document
 
 FILE = "topology.yaml"
@@ -103,6 +103,7 @@ def _with_scripts(
         path = _named(folder, script.name, script.source)
         text = _text(path) if reading is Reading.STRICT else _text_as_found(path, notes)
         apply_script(draft, script.database, text, str(path), now, notes, reading, script.variables)
+    find_missing_objects(draft, notes)
     return draft.build()
 
 
@@ -149,6 +150,7 @@ def _from_scripts(scripts: list[Path], now: float, notes: Notes) -> Topology:
         source = Source(str(path), 1, 1)
         draft = InstanceDraft(Instance(name, empty_database(name, MSDB, source), source=source))
         apply_script(draft, None, _text(path), str(path), now, notes)
+        find_missing_objects(draft, notes)
         instances[name] = draft.build()
     return Topology(instances)
 

@@ -195,7 +195,7 @@ def ddl_finding(
     severity: Severity = Severity.ERROR,
 ) -> Finding:
     """Create a TA-20: a statement or a record that the engine would reject."""
-    evidence = {"rule": rule, "number": number} if rule else {}
+    evidence = {"rule": rule, "number": number} if rule else {"number": number} if number else {}
     return finding_at("TA-20", severity, message, remedy, subject, source, evidence)
 
 

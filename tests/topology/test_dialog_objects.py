@@ -28,6 +28,8 @@ def test_broker_priorities(tmp_path: Path) -> None:
     topology, database = from_sql(
         tmp_path,
         """
+        CREATE QUEUE Q CREATE SERVICE [//L] ON QUEUE Q
+        CREATE CONTRACT [//C] ([DEFAULT] SENT BY ANY)
         CREATE BROKER PRIORITY All_of_them FOR CONVERSATION
         SET NOCOUNT ON
         CREATE BROKER PRIORITY Fast FOR CONVERSATION
@@ -54,6 +56,7 @@ def test_priorities_that_the_engine_refuses(tmp_path: Path) -> None:
     topology, database = from_sql(
         tmp_path,
         """
+        CREATE CONTRACT C ([DEFAULT] SENT BY ANY) CREATE CONTRACT D ([DEFAULT] SENT BY ANY)
         CREATE BROKER PRIORITY P FOR CONVERSATION SET (CONTRACT_NAME = C);
         CREATE BROKER PRIORITY P FOR CONVERSATION SET (CONTRACT_NAME = D);
         CREATE BROKER PRIORITY Q FOR CONVERSATION SET (CONTRACT_NAME = C, PRIORITY_LEVEL = 2);
@@ -65,7 +68,7 @@ def test_priorities_that_the_engine_refuses(tmp_path: Path) -> None:
     )
     assert database.priorities == (Priority("P", "C"), Priority("R", "D"))
     assert [(f.severity, f.line) for f in topology.findings] == [
-        (Severity.WARNING, line) for line in (4, 5, 7, 8, 9)
+        (Severity.WARNING, line) for line in (5, 6, 8, 9, 10)
     ]
 
 

@@ -63,7 +63,8 @@ def test_names_on_the_wire_are_compared_byte_by_byte(tmp_path: Path) -> None:
     """DROP SERVICE of another case drops nothing; a second one of another case is a second one."""
     topology, database = from_sql(
         tmp_path,
-        "CREATE SERVICE S ON QUEUE Q CREATE SERVICE s ON QUEUE Q DROP SERVICE [S ] DROP CONTRACT c",
+        "CREATE QUEUE Q CREATE SERVICE S ON QUEUE Q CREATE SERVICE s ON QUEUE Q "
+        "DROP SERVICE [S ] DROP CONTRACT c",
     )
     assert set(database.services) == {"S", "s"}
     assert [f.message for f in topology.findings] == [
@@ -77,6 +78,7 @@ def test_alter_changes_what_it_gives(tmp_path: Path) -> None:
         tmp_path,
         EVERYTHING
         + """
+        CREATE QUEUE Other
         ALTER SERVICE S ON QUEUE dbo.Other (ADD CONTRACT D, DROP CONTRACT C, ADD CONTRACT [DEFAULT])
         ALTER MESSAGE TYPE M VALIDATION = EMPTY
         ALTER REMOTE SERVICE BINDING B WITH ANONYMOUS = ON

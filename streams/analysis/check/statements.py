@@ -52,7 +52,11 @@ CHECKS = (
         "reference 1.4, V1 to V14",
         "SQL Server checks every CREATE and ALTER ROUTE against fourteen rules, and refuses a "
         "statement that breaks one. A refused statement in a script creates no route; an invalid "
-        "route from another source is used as is. A warning reports a statement without effect. "
+        "route from another source is used as is. Statements about other objects are checked too. "
+        "An error is a statement that SQL Server refuses in any database. A warning reports a "
+        "statement without effect, or one that SQL Server refuses if the scripts show all objects "
+        "(such as DROP of an object in use). An info names an object that a statement needs and "
+        "that no script creates, if the scripts do not create the database either. "
         "For each instance, one finding of severity info counts the statements that may concern "
         "dialogs but whose effect is known only when they run. The topology does not contain their "
         "effects, so no command considers them.",

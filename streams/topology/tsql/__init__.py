@@ -7,6 +7,7 @@ statement, :mod:`table` contains the supported statements, and :mod:`apply` cont
 from streams.topology.tsql.apply import apply_script
 from streams.topology.tsql.draft import DatabaseDraft, InstanceDraft, Notes
 from streams.topology.tsql.lexer import Remark
+from streams.topology.tsql.missing_objects import find_missing_objects
 from streams.topology.tsql.script import NO_DATABASE
 from streams.topology.tsql.sqlcmd import NO_VARIABLES, VARIABLE
 from streams.topology.tsql.tokens import Reading
@@ -21,4 +22,5 @@ __all__ = [
     "Reading",
     "Remark",
     "apply_script",
+    "find_missing_objects",
 ]

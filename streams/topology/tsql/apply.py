@@ -9,6 +9,7 @@ from typing import Any
 from streams.errors import InputError
 from streams.topology.findings import Severity, Skipped
 from streams.topology.tsql.apply_code import CODE_HANDLERS
+from streams.topology.tsql.apply_drop import DROP_HANDLERS
 from streams.topology.tsql.apply_objects import OBJECT_HANDLERS
 from streams.topology.tsql.apply_routes import ROUTE_HANDLERS
 from streams.topology.tsql.apply_security import SECURITY_HANDLERS
@@ -26,6 +27,7 @@ _HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {
     **SERVER_HANDLERS,
     **ROUTE_HANDLERS,
     **OBJECT_HANDLERS,
+    **DROP_HANDLERS,
     **SECURITY_HANDLERS,
     **CODE_HANDLERS,
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from streams.errors import Number
+from streams.prose import listed
 from streams.topology.objects import (
     Binding,
     Contract,
@@ -14,7 +17,7 @@ from streams.topology.objects import (
     Queue,
     Service,
 )
-from streams.topology.tsql.draft import DatabaseDraft, Sysnames
+from streams.topology.tsql.draft import DatabaseDraft
 from streams.topology.tsql.modules import schema_name
 from streams.topology.tsql.script import Script
 from streams.topology.tsql.statements import (
@@ -22,7 +25,6 @@ from streams.topology.tsql.statements import (
     CreateContract,
     CreateSchema,
     CreateService,
-    DropObject,
     SetBinding,
     SetMessageType,
     SetPriority,
@@ -31,6 +33,10 @@ from streams.topology.tsql.statements import (
 )
 
 _BINDING = "remote service binding"
+_ACTIVATION = frozenset({"activation_status", "max_readers"})
+"""The fields of a queue that only an ACTIVATION clause sets, besides the procedure."""
+_TWICE = "Remove the duplicate."
+_PROCEDURE = "Name the procedure with PROCEDURE_NAME, or turn activation off."
 
 
 def _set_message_type(script: Script, s: SetMessageType) -> None:
@@ -61,9 +67,27 @@ def _create_schema(script: Script, s: CreateSchema) -> None:
 
 def _create_contract(script: Script, s: CreateContract) -> None:
     database = script.database(s.source)
-    if script.one_part(s.name, "contract", database, s.source):
-        made = Contract(s.name[-1], s.messages, s.source)
-        script.add(database, database.contracts, "contract", made)
+    if not script.one_part(s.name, "contract", database, s.source):
+        return
+    if s.repeated:
+        what = f"contract {s.name[-1]} names {listed(s.repeated)} more than once"
+        script.refuse(database, s.source, what, _TWICE, Number.TYPE_REPEATED)
+        return
+    made = Contract(s.name[-1], s.messages, s.source)
+    script.add(database, database.contracts, "contract", made)
+    _warn_of_keyword(script, database, s, "contract")
+
+
+def _warn_of_keyword(
+    script: Script, database: DatabaseDraft, s: CreateContract | CreateService, what: str
+) -> None:
+    """Warn of the name ANY, which a broker priority cannot name (pages of both statements)."""
+    if s.name[-1].upper() == "ANY":
+        script.advise(
+            database, s.source,
+            f"{what} {s.name[-1]}: a broker priority for ANY applies to every {what}",
+            "Choose a name that is no keyword.",
+        )  # fmt: skip
 
 
 def _set_queue(script: Script, s: SetQueue) -> None:
@@ -74,13 +98,23 @@ def _set_queue(script: Script, s: SetQueue) -> None:
         stated = database.queues.get(name) or Queue(name)
         created = Queue(name, group=stated.group, partitions=stated.partitions, source=s.source)
         made = replace(created, **s.changes)
-        script.add(database, database.queues, "queue", made)
+        if made.activated is None and made.activation_status and _ACTIVATION & s.changes.keys():
+            what = f"queue {made.name} has ACTIVATION, but no procedure"
+            script.refuse(database, s.source, what, _PROCEDURE, Number.ACTIVATION_INCOMPLETE)
+        else:
+            script.add(database, database.queues, "queue", made)
         return
     old = database.queue(name)
     if old is None:
         script.no_such("queue", s.name[-1], database, s.source)
+        return
+    made = replace(old, **_altered(old, s.changes), source=s.source)
+    turned_on = s.changes.get("activation_status") and "activation" not in s.changes
+    if turned_on and made.activation is None and script.complete:
+        what = f"queue {made.name} has no procedure to activate"
+        script.warn(database, s.source, what, _PROCEDURE, Number.ACTIVATION_INCOMPLETE)
     else:
-        database.queues[old.name] = replace(old, **_altered(old, s.changes), source=s.source)
+        database.queues[old.name] = made
 
 
 def _altered(old: Queue, changes: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -91,9 +125,26 @@ def _altered(old: Queue, changes: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _create_service(script: Script, s: CreateService) -> None:
     database = script.database(s.source)
-    if script.one_part(s.name, "service", database, s.source):
+    if not script.one_part(s.name, "service", database, s.source):
+        return
+    if not _repeats(script, database, s, s.contracts):
         made = Service(s.name[-1], schema_name(s.queue), s.contracts, s.owner, s.source)
         script.add(database, database.services, "service", made)
+        _warn_of_keyword(script, database, s, "service")
+
+
+def _repeats(
+    script: Script,
+    database: DatabaseDraft,
+    s: CreateService | AlterService,
+    contracts: tuple[str, ...],
+) -> bool:
+    """Report contracts that a statement names more than once; return whether there are any."""
+    repeated = [name for name, count in Counter(contracts).items() if count > 1]
+    if repeated:
+        what = f"service {s.name[-1]} names {listed(repeated)} more than once"
+        script.refuse(database, s.source, what, _TWICE, Number.CONTRACT_REPEATED)
+    return bool(repeated)
 
 
 def _set_priority(script: Script, s: SetPriority) -> None:
@@ -119,7 +170,7 @@ def _unique(script: Script, database: DatabaseDraft, made: Priority) -> bool:
         if other.name != made.name and _criteria(other) == _criteria(made):
             message = f"broker priority {other.name} has the criteria of {made.name}"
             remedy = "The statement has no effect; change one of them."
-            script.warn(database, made.source, message, remedy)
+            script.warn(database, made.source, message, remedy, Number.PRIORITY_EXISTS)
             return False
     return True
 
@@ -136,6 +187,8 @@ def _alter_service(script: Script, s: AlterService) -> None:
     if old is None:
         script.no_such("service", s.name[-1], database, s.source)
         return
+    if _repeats(script, database, s, s.added):
+        return
     contracts = dict.fromkeys((*old.contracts, *s.added))
     for name in s.dropped:
         contracts.pop(name, None)
@@ -150,7 +203,13 @@ def _set_binding(script: Script, s: SetBinding) -> None:
         return
     if s.create:
         made = Binding(s.name[-1], **s.changes, source=s.source)
-        script.add(database, database.bindings, _BINDING, made)
+        others = [b.name for b in database.bindings.values() if b.service == made.service]
+        if others and database.bindings.find(made.name) is None:
+            what = f"{_BINDING} {others[0]} already secures {made.service}"
+            remedy = "The statement has no effect; keep only one of the two."
+            script.warn(database, s.source, what, remedy, Number.BINDING_EXISTS)
+        else:
+            script.add(database, database.bindings, _BINDING, made)
         return
     old = database.bindings.find(s.name[-1])
     if old is None:
@@ -158,68 +217,6 @@ def _set_binding(script: Script, s: SetBinding) -> None:
     else:
         database.bindings[old.name] = replace(old, **s.changes, source=s.source)
 
-
-def _drop(script: Script, s: DropObject) -> None:
-    row = _DROPPED[s.what]
-    for name in s.names:
-        if row.in_schema:
-            database, found = script.database_of(name, s.source), schema_name(name[-2:])
-        else:
-            database, found = script.database(s.source), name[-1]
-            if not script.one_part(name, s.what, database, s.source):
-                continue
-        old = row.find(database, found)
-        if old is not None:
-            row.remove(database, old)
-        elif s.if_exists:
-            script.effect = False
-        else:
-            script.no_such(s.what, name[-1], database, s.source)
-
-
-@dataclass(frozen=True, slots=True)
-class _Dropped:
-    """The functions that find and remove one kind of object."""
-
-    find: Callable[[DatabaseDraft, str], Any]
-    remove: Callable[[DatabaseDraft, Any], None]
-    in_schema: bool = False
-
-
-def _kept_in(field: str, *, in_schema: bool = False) -> _Dropped:
-    """Return the functions for the objects in a field of the draft."""
-
-    def find(database: DatabaseDraft, name: str) -> Any:
-        objects = getattr(database, field)
-        return objects.find(name) if isinstance(objects, Sysnames) else objects.get(name)
-
-    def remove(database: DatabaseDraft, old: Any) -> None:
-        del getattr(database, field)[old.name]
-
-    return _Dropped(find, remove, in_schema)
-
-
-def _find_schema(database: DatabaseDraft, name: str) -> str | None:
-    return next((key for key in database.schemas if key.casefold() == name.casefold()), None)
-
-
-def _remove_schema(database: DatabaseDraft, name: str) -> None:
-    del database.schemas[name]
-
-
-_DROPPED: Mapping[str, _Dropped] = {
-    "route": _Dropped(DatabaseDraft.route, DatabaseDraft.drop_route),
-    "message type": _kept_in("message_types"),
-    "contract": _kept_in("contracts"),
-    "queue": _kept_in("queues", in_schema=True),
-    "service": _kept_in("services"),
-    "broker priority": _kept_in("priorities"),
-    "certificate": _kept_in("certificates"),
-    "remote service binding": _kept_in("bindings"),
-    "procedure": _kept_in("procedures", in_schema=True),
-    "xml schema collection": _Dropped(_find_schema, _remove_schema, in_schema=True),
-}
-"""The kinds of objects that DROP removes, by keywords."""
 
 OBJECT_HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {
     SetMessageType: _set_message_type,
@@ -230,5 +227,4 @@ OBJECT_HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {
     AlterService: _alter_service,
     SetPriority: _set_priority,
     SetBinding: _set_binding,
-    DropObject: _drop,
 }

@@ -35,6 +35,7 @@ def _create_database(script: Script, s: CreateDatabase) -> None:
     database = script.instance.ensure(s.database, s.source)
     if s.empty and not exists and not script.guarded:
         database.base = replace(database.base, master_key=False)
+    database.created = True
     for option in s.options:
         database.base = _OPTIONS[option](database.base)
 

@@ -14,6 +14,8 @@ from streams.topology.tsql.values import Variables
 
 _DIGITS = 38
 """Maximum number of digits of a number in SQL Server."""
+_SYSNAME = 128
+"""Maximum number of characters of a name."""
 
 
 class Cursor:
@@ -102,13 +104,14 @@ class Cursor:
             self.fail(f"'{mark}'")
 
     def name(self, what: str) -> str:
-        """Consume one name, plain or quoted."""
+        """Consume one name, plain or quoted, of type sysname."""
         token = self.token
-        if token.kind is TokenType.QUOTED and token.text:
-            return self.next().text
-        if token.kind is TokenType.WORD and not token.text.startswith("@"):
-            return self.next().text
-        return self.fail(what)
+        quoted = token.kind is TokenType.QUOTED and bool(token.text)
+        if not quoted and (token.kind is not TokenType.WORD or token.text.startswith("@")):
+            self.fail(what)
+        if len(token.text) > _SYSNAME:  # SQL Server's error 103
+            self.fail(f"{what}, of at most {_SYSNAME} characters")
+        return self.next().text
 
     def dotted(self, what: str) -> Name:
         """Consume a name with its prefixes."""

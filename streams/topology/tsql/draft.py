@@ -24,6 +24,7 @@ from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Grant
 from streams.topology.tsql.lexer import Remark
 from streams.topology.tsql.modules import Body
+from streams.topology.validate import NOT_UNDERSTOOD
 
 _D = TypeVar("_D")
 
@@ -40,6 +41,17 @@ class Notes:
     remarks: list[Remark] = field(default_factory=list)
     understood: Counter[tuple[str, str]] = field(default_factory=Counter)
     encodings: dict[str, str] = field(default_factory=dict)
+
+    def complete(self, instance: str) -> bool:
+        """Return whether the effects of all statements of an instance are known.
+
+        If not, a statement that was left out may have created, altered or dropped an object.
+        """
+        here = ("", instance)
+        unresolved = (s for s in self.skipped if s.why and s.kind != "BEGIN DIALOG")
+        return not any(s.instance in here for s in unresolved) and not any(
+            found.message.startswith(NOT_UNDERSTOOD) for found in self.findings
+        )
 
 
 class Sysnames(dict[str, _D]):
@@ -67,10 +79,14 @@ class Sysnames(dict[str, _D]):
 
 
 class DatabaseDraft:
-    """A mutable database; routes are found by case-insensitive name (U-01)."""
+    """A mutable database; routes are found by case-insensitive name (U-01).
+
+    ``created``: the scripts create the database, so they contain all its objects.
+    """
 
     def __init__(self, base: Database) -> None:
         self.base = base
+        self.created = False
         self.message_types: dict[str, MessageType] = dict(base.message_types)
         self.contracts: dict[str, Contract] = dict(base.contracts)
         self.queues: Sysnames[Queue] = Sysnames(base.queues)

@@ -9,12 +9,16 @@ from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.statements import SetQueue, Statement
 
 _SWITCHES = ("STATUS", "RETENTION", "POISON_MESSAGE_HANDLING")
+_MOST_READERS = 32767
 _SETTINGS = (*_SWITCHES, "ACTIVATION")
 
 
 def create_queue(cursor: Cursor, source: Source) -> Statement:
     """Parse CREATE QUEUE after its first two words."""
+    at = cursor.token
     name = cursor.dotted("the queue's name")
+    if name[-1].startswith("#"):
+        cursor.fail("a name without # at its beginning, because a queue cannot be temporary", at)
     changes = _settings(cursor) if cursor.accept("WITH") else {}
     if cursor.accept("ON"):
         cursor.name("a filegroup")
@@ -75,7 +79,11 @@ def _activation(cursor: Cursor) -> dict[str, str | int | None]:
             elif word == "PROCEDURE_NAME":
                 changes["activation"] = ".".join(cursor.dotted("the procedure's name"))
             else:
-                changes["max_readers"] = cursor.integer(word)
+                at = cursor.token
+                readers = cursor.integer(word)
+                if not 0 <= readers <= _MOST_READERS:
+                    cursor.fail(f"a number from 0 to {_MOST_READERS}", at)
+                changes["max_readers"] = readers
         if not cursor.accept_mark(",") and cursor.is_mark(")"):
             break
     cursor.expect_mark(")")

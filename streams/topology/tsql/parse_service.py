@@ -45,14 +45,17 @@ def create_contract(cursor: Cursor, source: Source) -> Statement:
     cursor.authorization()
     cursor.expect_mark("(")
     messages: dict[str, Sender] = {}
+    repeated: list[str] = []
     while True:
         message_type = cursor.name("a message type's name")
+        if message_type in messages:
+            repeated.append(message_type)
         cursor.expect("SENT", "BY")
         messages[message_type] = Sender(cursor.choice(s.name for s in Sender).lower())
         if not cursor.accept_mark(","):
             break
     cursor.expect_mark(")")
-    return CreateContract(source, name, messages)
+    return CreateContract(source, name, messages, tuple(repeated))
 
 
 def create_schema(cursor: Cursor, source: Source) -> Statement | None:

@@ -57,6 +57,11 @@ class Script:
             remedy="Add USE database; before the first statement that needs one.",
         )  # fmt: skip
 
+    @property
+    def complete(self) -> bool:
+        """Return whether the effects of all statements so far are known."""
+        return self.notes.complete(self.instance.base.name)
+
     def database_of(self, name: Name, source: Source) -> DatabaseDraft:
         """Return the database that a three-part name states, or else the current database."""
         stated = name[0] if len(name) == 3 else ""
@@ -73,15 +78,45 @@ class Script:
         return name if database is None else f"{name}/{database.base.name}"
 
     def warn(
-        self, database: DatabaseDraft | None, source: Source, message: str, remedy: str
+        self,
+        database: DatabaseDraft | None,
+        source: Source,
+        message: str,
+        remedy: str,
+        number: Number | None = None,
     ) -> None:
-        """Report that a statement has no effect (as in the engine), unless it is conditional."""
+        """Report that a statement has no effect (as in the engine), unless it is conditional.
+
+        ``number`` is the error with which the engine refuses it in the state that scripts show.
+        """
         self.effect = False
-        if self.guarded:
-            return
-        finding = ddl_finding(
-            message, remedy, self.subject(database), source, severity=Severity.WARNING
-        )
+        if not self.guarded:
+            self._report(database, source, message, remedy, number, Severity.WARNING)
+
+    def advise(self, database: DatabaseDraft, source: Source, message: str, remedy: str) -> None:
+        """Report a statement that has an effect, but that the documentation advises against."""
+        self._report(database, source, message, remedy, None, Severity.WARNING)
+
+    def refuse(
+        self, database: DatabaseDraft, source: Source, message: str, remedy: str, number: Number
+    ) -> None:
+        """Report a statement that the engine refuses whatever the database contains."""
+        self.effect = False
+        self._report(database, source, message, remedy, number, Severity.ERROR)
+
+    def _report(
+        self,
+        database: DatabaseDraft | None,
+        source: Source,
+        message: str,
+        remedy: str,
+        number: Number | None,
+        severity: Severity,
+    ) -> None:
+        code = None if number is None else int(number)
+        message = message if code is None else f"{message} ({code}, {text_of(code)})"
+        subject = self.subject(database)
+        finding = ddl_finding(message, remedy, subject, source, number=code, severity=severity)
         self.notes.findings.append(finding)
 
     def one_part(self, name: Name, what: str, database: DatabaseDraft, source: Source) -> bool:

@@ -144,10 +144,11 @@ class CreateSchema(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CreateContract(Statement):
-    """CREATE CONTRACT."""
+    """CREATE CONTRACT; ``repeated`` contains the message types that it names again."""
 
     name: Name
     messages: Mapping[str, Sender]
+    repeated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,116 @@
+"""Apply DROP of database objects. The engine refuses to drop an object that another one uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streams.errors import Number
+from streams.prose import listed
+from streams.topology.tsql.draft import DatabaseDraft, Sysnames
+from streams.topology.tsql.modules import schema_name
+from streams.topology.tsql.script import Script
+from streams.topology.tsql.statements import DropObject, Statement
+
+
+def _drop(script: Script, s: DropObject) -> None:
+    row = _DROPPED[s.what]
+    for name in s.names:
+        if row.in_schema:
+            database, found = script.database_of(name, s.source), schema_name(name[-2:])
+        else:
+            database, found = script.database(s.source), name[-1]
+            if not script.one_part(name, s.what, database, s.source):
+                continue
+        old = row.find(database, found)
+        if old is None and s.if_exists:
+            script.effect = False
+        elif old is None:
+            script.no_such(s.what, name[-1], database, s.source)
+        else:
+            users = tuple(row.users(database, found))
+            # If the effect of a statement is unknown, that statement may have dropped the users.
+            if users and script.complete:
+                what = f"{s.what} {found} is in use by {listed(users)}"
+                remedy = "The statement has no effect; first drop or alter what uses the object."
+                script.warn(database, s.source, what, remedy, Number.OBJECT_IN_USE)
+            else:
+                row.remove(database, old)
+
+
+def _contracts_of_type(database: DatabaseDraft, name: str) -> Iterable[str]:
+    return (f"contract {c.name}" for c in database.contracts.values() if name in c.messages)
+
+
+def _users_of_contract(database: DatabaseDraft, name: str) -> Iterable[str]:
+    yield from (f"service {s.name}" for s in database.services.values() if name in s.contracts)
+    priorities = database.priorities.values()
+    yield from (f"broker priority {p.name}" for p in priorities if p.contract == name)
+
+
+def _services_on_queue(database: DatabaseDraft, name: str) -> Iterable[str]:
+    services = database.services.values()
+    return (f"service {s.name}" for s in services if s.queue.casefold() == name.casefold())
+
+
+def _priorities_of_service(database: DatabaseDraft, name: str) -> Iterable[str]:
+    priorities = database.priorities.values()
+    return (f"broker priority {p.name}" for p in priorities if p.local_service == name)
+
+
+def _nothing(_: DatabaseDraft, __: str) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Dropped:
+    """The functions that find and remove one kind of object, and that find its users."""
+
+    find: Callable[[DatabaseDraft, str], Any]
+    remove: Callable[[DatabaseDraft, Any], None]
+    in_schema: bool = False
+    users: Callable[[DatabaseDraft, str], Iterable[str]] = _nothing
+
+
+def _kept_in(
+    field: str,
+    users: Callable[[DatabaseDraft, str], Iterable[str]] = _nothing,
+    *,
+    in_schema: bool = False,
+) -> _Dropped:
+    """Return the functions for the objects in a field of the draft."""
+
+    def find(database: DatabaseDraft, name: str) -> Any:
+        objects = getattr(database, field)
+        return objects.find(name) if isinstance(objects, Sysnames) else objects.get(name)
+
+    def remove(database: DatabaseDraft, old: Any) -> None:
+        del getattr(database, field)[old.name]
+
+    return _Dropped(find, remove, in_schema, users)
+
+
+def _find_schema(database: DatabaseDraft, name: str) -> str | None:
+    return next((key for key in database.schemas if key.casefold() == name.casefold()), None)
+
+
+def _remove_schema(database: DatabaseDraft, name: str) -> None:
+    del database.schemas[name]
+
+
+_DROPPED: Mapping[str, _Dropped] = {
+    "route": _Dropped(DatabaseDraft.route, DatabaseDraft.drop_route),
+    "message type": _kept_in("message_types", _contracts_of_type),
+    "contract": _kept_in("contracts", _users_of_contract),
+    "queue": _kept_in("queues", _services_on_queue, in_schema=True),
+    "service": _kept_in("services", _priorities_of_service),
+    "broker priority": _kept_in("priorities"),
+    "certificate": _kept_in("certificates"),
+    "remote service binding": _kept_in("bindings"),
+    "procedure": _kept_in("procedures", in_schema=True),
+    "xml schema collection": _Dropped(_find_schema, _remove_schema, in_schema=True),
+}
+"""The kinds of objects that DROP removes, by keywords; the users are those of the DROP pages."""
+
+DROP_HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {DropObject: _drop}

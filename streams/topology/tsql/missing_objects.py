@@ -1,0 +1,84 @@
+"""Find objects that scripts use and never create.
+
+The engine refuses CREATE SERVICE if its queue does not exist. Scripts are read in the order of
+their names, which need not be the order in which they run. So this check runs after all scripts of
+an instance. The finding is a warning only if the scripts also create the database. Otherwise the
+object may exist already, and the finding is an info.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import NamedTuple
+
+from streams.errors import Number, text_of
+from streams.system_names import SYSTEM_QUEUES, SYSTEM_SERVICES
+from streams.topology.findings import Finding, Severity, Source
+from streams.topology.system import SYSTEM_CONTRACTS
+from streams.topology.tsql.draft import DatabaseDraft, InstanceDraft, Notes
+from streams.topology.tsql.script import SYSTEM_DATABASES
+from streams.topology.validate import ddl_finding
+
+_SCHEMAS = "CREATE XML"  # a schema collection whose text is in a variable is skipped
+
+
+class _Use(NamedTuple):
+    """The use of an object: the user, the used object, and the place of the statement."""
+
+    user: str
+    used: str
+    source: Source
+    number: Number | None = Number.OBJECT_MISSING
+
+
+def find_missing_objects(instance: InstanceDraft, notes: Notes) -> None:
+    """Report each object that a statement of the instance's scripts needs and none creates."""
+    if not notes.complete(instance.base.name):
+        return
+    schemas = not any(one.kind == _SCHEMAS for one in notes.skipped)
+    for database in instance.user_databases():
+        name = database.base.name
+        if name.casefold() not in SYSTEM_DATABASES:
+            severity = Severity.WARNING if database.created else Severity.INFO
+            for use in (*_uses(database), *(_schemas(database) if schemas else ())):
+                notes.findings.append(_finding(use, f"{instance.base.name}/{name}", severity))
+
+
+def _finding(use: _Use, subject: str, severity: Severity) -> Finding:
+    number = None if use.number is None else int(use.number)
+    why = "" if number is None else f" ({number}, {text_of(number)})"
+    return ddl_finding(
+        f"{use.user} needs {use.used}, which no script creates{why}",
+        "Add the statement that creates it, or correct the name.",
+        subject, use.source, number=number, severity=severity,
+    )  # fmt: skip
+
+
+def _uses(database: DatabaseDraft) -> Iterator[_Use]:
+    """Yield the missing objects of services and priorities that scripts create or alter."""
+    base = database.base
+    for service in database.services.values():
+        known = database.queues.find(service.queue) is not None or service.queue in SYSTEM_QUEUES
+        if not known and service is not base.services.get(service.name):
+            yield _Use(f"service {service.name}", f"queue {service.queue}", service.source)
+    contracts, services = {**SYSTEM_CONTRACTS, **database.contracts}, database.services
+    for priority in database.priorities.values():
+        if any(priority is old for old in base.priorities):
+            continue
+        user = f"broker priority {priority.name}"
+        if _is_missing(priority.contract, contracts):
+            yield _Use(user, f"contract {priority.contract}", priority.source)
+        if _is_missing(priority.local_service, SYSTEM_SERVICES.union(services)):
+            yield _Use(user, f"service {priority.local_service}", priority.source)
+
+
+def _is_missing(name: str | None, among: Container[str]) -> bool:
+    return name is not None and name not in among
+
+
+def _schemas(database: DatabaseDraft) -> Iterator[_Use]:
+    """Yield the missing schema collections; a snapshot does not contain the existing ones."""
+    for kind in database.message_types.values() if not database.base.message_types else ():
+        if kind.schema is not None and database.schemas.find(kind.schema) is None:
+            used = f"XML schema collection {kind.schema}"
+            yield _Use(f"message type {kind.name}", used, kind.source, None)
