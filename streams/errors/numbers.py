@@ -71,6 +71,7 @@ class Number(IntEnum):
     CLAUSE_TOO_LONG = 9660
     MIRROR_WITHOUT_BROKER = 9661
     BROKER_WITHOUT_SERVICE = 9662
+    QUEUE_ACTIVATES = 9718
     MIRROR_WITH_KEYWORD = 9743
     ADDRESS_INVALID = 9744
     TRANSPORT_WITH_SERVICE = 9745
@@ -204,6 +205,7 @@ _TEXTS: dict[int, str] = {
     9685: "the contract has been dropped",
     9686: "the conversation has been removed: its database has a new broker id",
     9704: "the message failed XML validation",
+    9718: "the queue already activates a procedure",
     9719: "the database was set to end its conversations with an error",
     9720: "the remote database was set to end its conversations with an error",
     9743: "with MIRROR_ADDRESS, both addresses must be network addresses",

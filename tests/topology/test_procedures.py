@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from streams.system_names import EVENT_NOTIFICATION_SERVICE, POST_EVENT_NOTIFICATION
 from streams.topology import BeginDialog, Procedure, apply_sql
 
 from .build import NOW, from_sql
@@ -208,3 +209,43 @@ def test_set_belongs_to_update(tmp_path: Path) -> None:
     one, two = procedure(tmp_path, body).begins
     assert (one.service, one.to, one.contract) == ("A", "B", "D")
     assert (two.service, two.to, two.contract) == (None, "B", "D")
+
+
+NOTIFY = "CREATE EVENT NOTIFICATION N ON "
+TO = "TO SERVICE 'Watcher', 'current database'"
+
+
+def test_event_notifications_begin_dialogs(tmp_path: Path) -> None:
+    """From the system service, under its contract; DROP removes them; the server's are skipped."""
+    topology, database = from_sql(
+        tmp_path,
+        f"""
+        CREATE QUEUE Q
+        {NOTIFY} QUEUE dbo.Q WITH FAN_IN FOR QUEUE_ACTIVATION, broker_queue_disabled {TO}
+        CREATE EVENT NOTIFICATION Gone ON DATABASE FOR DDL_EVENTS TO SERVICE 'W', 'ABC'
+        DROP EVENT NOTIFICATION Gone ON DATABASE
+        CREATE EVENT NOTIFICATION S ON SERVER FOR TRC_DEADLOCK TO SERVICE 'W', 'ABC';
+        DROP EVENT NOTIFICATION S ON SERVER
+        """,
+    )
+    [(name, procedure)] = database.procedures.items()
+    [begin] = procedure.begins
+    assert (name, begin.to, begin.broker) == (
+        "event notification N", "Watcher", database.broker_id,
+    )  # fmt: skip
+    assert begin.service == EVENT_NOTIFICATION_SERVICE
+    assert begin.contract == POST_EVENT_NOTIFICATION
+    assert [s.kind for s in topology.skipped] == ["CREATE EVENT", "DROP EVENT"]
+    assert not topology.findings
+
+
+def test_a_queue_has_one_kind_of_activation(tmp_path: Path) -> None:
+    """9718: a queue that activates a procedure cannot have a notification QUEUE_ACTIVATION."""
+    queue = "CREATE QUEUE Q WITH ACTIVATION (PROCEDURE_NAME = p, MAX_QUEUE_READERS = 1)"
+    topology, database = from_sql(
+        tmp_path,
+        f"{queue} {NOTIFY} QUEUE Q FOR QUEUE_ACTIVATION {TO}\n"
+        f"{NOTIFY} QUEUE Q FOR BROKER_QUEUE_DISABLED {TO}",
+    )
+    assert [f.evidence for f in topology.findings] == [{"number": 9718}]
+    assert set(database.procedures) == {"event notification N"}

@@ -15,6 +15,7 @@ from streams.topology import (
     Securable,
     load,
 )
+from streams.topology.model import default_broker_id
 from streams.topology.tsql.parse_security import instant_of
 
 from .build import NOW, from_sql, write
@@ -178,6 +179,27 @@ def test_databases_are_created_with_options_and_dropped(tmp_path: Path) -> None:
     assert (one.name, one.enabled, two.name, two.error_epoch) == ("One", True, "Two", 1)
     assert one.broker_id != plain.broker_id
     assert [f.message for f in topology.findings] == ["there is no database None in S"]
+
+
+def test_restore_with_a_broker_option(tmp_path: Path) -> None:
+    """It acts like ALTER DATABASE; without an option, the backup decides, and it is skipped."""
+    script = """
+        ALTER DATABASE One SET DISABLE_BROKER
+        RESTORE DATABASE One FROM DISK = 'x' WITH
+            MOVE 'data' TO 'y',
+            MOVE 'log' TO 'z', REPLACE, ENABLE_BROKER
+        RESTORE LOG Two FROM DISK = 'x' WITH ERROR_BROKER_CONVERSATIONS
+        RESTORE DATABASE Three FROM DISK = 'x' WITH NEW_BROKER; RESTORE DATABASE @db FROM DISK = 'x'
+        RESTORE DATABASE Four FROM DISK = 'x' WITH
+            MOVE 'data' TO 'y', RECOVERY
+        RESTORE HEADERONLY FROM DISK = 'x'
+    """
+    topology = load(write(tmp_path, S=script), NOW)
+    one, two, three = topology.instances["S"].databases.values()
+    assert (one.name, one.enabled) == ("One", True)
+    assert (two.name, two.error_epoch, three.enabled) == ("Two", 1, True)
+    assert three.broker_id != default_broker_id("S", "Three")
+    assert not topology.findings and {s.kind for s in topology.skipped} == {"RESTORE"}
 
 
 def test_an_instance_has_one_endpoint(tmp_path: Path) -> None:

@@ -84,10 +84,11 @@ def initiators_without_address(estate: Estate) -> Iterator[Finding]:
         passage, service = answer.passage, answer.flow.sender.service
         if address_from_name(service) is not None or not answer.returns:
             continue
+        sender = passage.flow.sender.database.services.get(service)
         for used in _transports(estate, passage):
             yield finding(
                 "TA-28", Severity.WARNING, passage.begins,
-                passage.flow.sender.database.services[service].source,
+                passage.flow.why[0].source if sender is None else sender.source,
                 f"messages from {service} to {passage.flow.to} take their address from the "
                 f"service name ({used}), but replies cannot: {service} contains no address",
                 "Give it a name that begins with tcp://host:port/. Until then, each target needs "

@@ -9,6 +9,7 @@ from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.known import Home
 from streams.analysis.objects import finding, user_databases
+from streams.system_names import SYSTEM_SERVICES
 from streams.topology import BeginDialog, Database, Finding, Procedure, Severity, queue_of
 
 _PART = re.compile(r'\[((?:[^\]]|\]\])*)\]|"((?:[^"]|"")*)"|([^.\s]+)')
@@ -19,8 +20,11 @@ def leaks(estate: Estate) -> Iterator[Finding]:
     for at in user_databases(estate):
         for procedure in at.database.procedures.values():
             for begin in procedure.begins:
-                if begin.service is not None and not _ended(at.database, procedure, begin.service):
-                    yield _leak(at, procedure, begin, begin.service)
+                service = begin.service
+                if service is None or service in SYSTEM_SERVICES:  # the engine ends their dialogs
+                    continue
+                if not _ended(at.database, procedure, service):
+                    yield _leak(at, procedure, begin, service)
 
 
 def _leak(at: Home, procedure: Procedure, begin: BeginDialog, service: str) -> Finding:

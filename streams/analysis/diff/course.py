@@ -20,7 +20,7 @@ from streams.analysis.paths.network import Ending, Network, State
 from streams.analysis.paths.path_graph import Key, PathClass, PathGraph
 from streams.analysis.paths.splits import several_targets, together
 from streams.routing import broker_key
-from streams.system_names import is_current_database
+from streams.system_names import SYSTEM_SERVICES, is_current_database
 from streams.topology import Database, Instance
 
 
@@ -101,7 +101,7 @@ class Course:
         database = instance.database(d.database)
         if database is None:
             return f"{instance.name} has no database {d.database}"
-        if d.service not in database.services:
+        if d.service not in SYSTEM_SERVICES.union(database.services):
             return f"{instance.name}/{database.name} has no service {d.service}"
         return instance, database
 

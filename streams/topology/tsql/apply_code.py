@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from streams.errors import Number
 from streams.topology.findings import Skipped
+from streams.topology.procedures import Procedure
+from streams.topology.tsql.modules import schema_name
 from streams.topology.tsql.script import NO_DATABASE, Script
 from streams.topology.tsql.statements import (
     BeginsDialog,
     Calls,
+    CreateNotification,
     DefineModule,
     EndsConversation,
     EnterText,
@@ -55,6 +59,24 @@ def _define(script: Script, s: DefineModule) -> None:
         script.add(database, database.procedures, "procedure", s.body)
 
 
+def _notify(script: Script, s: CreateNotification) -> None:
+    """Keep an event notification as code that begins dialogs; the engine ends these dialogs."""
+    database = script.database(s.source)
+    queue = None if s.queue is None else database.queue(schema_name(s.queue[-2:]))
+    if "QUEUE_ACTIVATION" in s.events and queue is not None and queue.activated is not None:
+        what = f"queue {queue.name} activates {queue.activated}, so it cannot have {s.name}"
+        remedy = "The statement has no effect; use one of the two kinds of activation."
+        script.warn(database, s.source, what, remedy, Number.QUEUE_ACTIVATES)
+        return
+    made = Procedure(notification_name(s.name), (s.dialog,), source=s.source)
+    script.add(database, database.procedures, "the", made)
+
+
+def notification_name(name: str) -> str:
+    """Return the name under which the dialogs of an event notification are kept."""
+    return f"event notification {name}"
+
+
 def _enter(script: Script, s: EnterText) -> None:
     script.left.append(script.current)
     if s.database is not None:
@@ -71,6 +93,7 @@ CODE_HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {
     Receives: _loose,
     Calls: _call,
     DefineModule: _define,
+    CreateNotification: _notify,
     EnterText: _enter,
     LeaveText: _leave,
 }

@@ -8,6 +8,8 @@ from typing import Any
 
 from streams.errors import Number
 from streams.prose import listed
+from streams.topology.procedures import Procedure
+from streams.topology.tsql.apply_code import notification_name
 from streams.topology.tsql.draft import DatabaseDraft, Sysnames
 from streams.topology.tsql.modules import schema_name
 from streams.topology.tsql.script import Script
@@ -91,6 +93,14 @@ def _kept_in(
     return _Dropped(find, remove, in_schema, users)
 
 
+def _find_notification(database: DatabaseDraft, name: str) -> Procedure | None:
+    return database.procedures.find(notification_name(name))
+
+
+def _remove_procedure(database: DatabaseDraft, old: Procedure) -> None:
+    del database.procedures[old.name]
+
+
 def _find_schema(database: DatabaseDraft, name: str) -> str | None:
     return next((key for key in database.schemas if key.casefold() == name.casefold()), None)
 
@@ -108,6 +118,7 @@ _DROPPED: Mapping[str, _Dropped] = {
     "broker priority": _kept_in("priorities"),
     "certificate": _kept_in("certificates"),
     "remote service binding": _kept_in("bindings"),
+    "event notification": _Dropped(_find_notification, _remove_procedure),
     "procedure": _kept_in("procedures", in_schema=True),
     "xml schema collection": _Dropped(_find_schema, _remove_schema, in_schema=True),
 }

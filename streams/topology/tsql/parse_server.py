@@ -62,6 +62,21 @@ def alter_database(cursor: Cursor, source: Source) -> Statement | None:
     return AlterDatabase(source, None if current else name, options)
 
 
+def restore(cursor: Cursor, source: Source) -> Statement | None:
+    """Parse RESTORE DATABASE or LOG with a broker option, which acts like that of ALTER DATABASE.
+
+    Without such an option, the backup decides what the database contains.
+    """
+    if cursor.token.upper.startswith("@"):
+        return None
+    name, start = cursor.name("a database's name"), cursor.at
+    words = rest_of_statement(cursor)
+    while cursor.is_words("MOVE") and cursor.peek(1).kind is TokenType.STRING:
+        words += (cursor.next().upper, *rest_of_statement(cursor))
+    options = _broker_options(cursor, words, start)
+    return AlterDatabase(source, name, options) if options else None
+
+
 def _broker_options(cursor: Cursor, words: tuple[str, ...], start: int) -> tuple[str, ...]:
     """Return the broker options among the words from ``start`` on."""
     options: list[str] = []

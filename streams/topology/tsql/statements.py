@@ -161,6 +161,16 @@ class SetQueue(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class CreateNotification(Statement):
+    """CREATE EVENT NOTIFICATION; ``dialog``: the dialogs that the database begins for it."""
+
+    name: str
+    queue: Name | None
+    events: tuple[str, ...]
+    dialog: BeginDialog
+
+
+@dataclass(frozen=True, slots=True)
 class SetPriority(Statement):
     """CREATE or ALTER BROKER PRIORITY; ``changes`` contains the given fields."""
 

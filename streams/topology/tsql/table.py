@@ -13,6 +13,7 @@ from streams.topology.findings import Source
 from streams.topology.tsql import (
     parse_dialog,
     parse_drop,
+    parse_notification,
     parse_priority,
     parse_queue,
     parse_route,
@@ -71,6 +72,10 @@ TABLE: Mapping[Words, StatementSyntax] = {
         "ALTER DATABASE name SET ENABLE_BROKER | DISABLE_BROKER | NEW_BROKER | "
         "ERROR_BROKER_CONVERSATIONS | HONOR_BROKER_PRIORITY ON | OFF",
     ),
+    **{
+        ("RESTORE", what): StatementSyntax(parse_server.restore, f"RESTORE {what} name FROM ...")
+        for what in ("DATABASE", "LOG")
+    },
     ("DROP", "DATABASE"): StatementSyntax(parse_drop.drop_database, "DROP DATABASE name [, ...]"),
     ("CREATE", "ENDPOINT"): StatementSyntax(parse_server.create_endpoint, f"CREATE {_ENDPOINT}"),
     ("ALTER", "ENDPOINT"): StatementSyntax(parse_server.alter_endpoint, f"ALTER {_ENDPOINT}"),
@@ -137,6 +142,15 @@ TABLE: Mapping[Words, StatementSyntax] = {
         )
         for verb in ("CREATE", "DROP")
     },
+    ("CREATE", "EVENT", "NOTIFICATION"): StatementSyntax(
+        parse_notification.create_notification,
+        "CREATE EVENT NOTIFICATION name ON DATABASE | QUEUE name FOR event [, ...] "
+        "TO SERVICE '...', 'broker id' | 'current database'",
+    ),
+    ("DROP", "EVENT", "NOTIFICATION"): StatementSyntax(
+        parse_notification.drop_notification,
+        "DROP EVENT NOTIFICATION name [, ...] ON DATABASE | QUEUE name",
+    ),
     **{
         (verb,): StatementSyntax(
             partial(parse_security.permission, verb=verb), f"{verb} {_PERMISSION}"
