@@ -13,7 +13,7 @@ from streams.analysis.paths.network import Common, Network, State
 from streams.analysis.paths.path_graph import PathGraph
 from streams.routing import Address
 from streams.topology import Topology
-from streams.topology.compile import LOOPBACK
+from streams.topology.compile import found_at
 
 T = TypeVar("T")
 SOON = 7 * 24 * 60 * 60.0
@@ -78,6 +78,4 @@ class Estate:
         """Return the instance at an address as seen from another instance, or ``None``."""
         if self.instances[instance].is_here(address):
             return instance
-        if address.host.casefold() in LOOPBACK:
-            return None
-        return self.leads.get((address.host.casefold(), address.port))
+        return found_at(self.leads, address, self.instances[instance].address)

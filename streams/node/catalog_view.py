@@ -29,6 +29,7 @@ from streams.topology import (
     routing_instances,
     schemas_by_type,
 )
+from streams.topology.compile import found_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +132,9 @@ class CatalogView:
     ingress: Mapping[str, Mapping[str, Senders]]
     cluster: str
 
-    def instance_at(self, address: Address) -> str | None:
-        """Return the instance at an address, or ``None`` if no instance has the address."""
-        return self.addresses.get((address.host.casefold(), address.port))
+    def instance_at(self, address: Address, own: Address | None = None) -> str | None:
+        """Return the instance at an address, as seen from the instance at ``own``, if any."""
+        return found_at(self.addresses, address, own)
 
     def priority(
         self, instance: str, database: str, contract: str, service: str, far_service: str

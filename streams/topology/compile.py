@@ -11,7 +11,7 @@ from streams.topology.model import MSDB, Instance, Topology
 from streams.topology.objects import Database, Role, Route
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-"""Hosts that refer to the instance itself."""
+"""Hosts that refer to the machine of the instance that uses them."""
 
 
 def routing_instances(topology: Topology) -> dict[str, routing.Instance]:
@@ -90,14 +90,35 @@ def instance_at(topology: Topology, address: Address, seen_from: str | None = No
     """Return the instance at an address, or ``None`` if no instance has the address.
 
     An instance's own address takes precedence over aliases, and aliases take precedence over
-    listeners. A loopback address leads to the instance that uses it, ``seen_from``.
+    listeners. A loopback address leads to the instance that uses it, ``seen_from``, or by its port
+    to another instance of the same machine.
     """
     if address.kind is not AddressKind.NETWORK:
         return None
-    if address.host.casefold() in LOOPBACK and seen_from is not None:
-        at = topology.instances.get(seen_from)
-        return seen_from if at is not None and at.address.port == address.port else None
-    return directory(topology).get(_key(address))
+    at = None if seen_from is None else topology.instances.get(seen_from)
+    if at is not None and is_loopback(address) and at.address.port == address.port:
+        return at.name
+    own = None if at is None else at.address
+    return found_at(directory(topology), address, own)
+
+
+def is_loopback(address: Address) -> bool:
+    """Return whether the host of an address is the machine that uses it."""
+    return address.host.casefold() in LOOPBACK
+
+
+def found_at(
+    leads: Mapping[tuple[str, int], str], address: Address, own: Address | None
+) -> str | None:
+    """Return the instance in a directory at an address that the instance at ``own`` uses.
+
+    Instances of one machine have the same host, or ``localhost`` among their aliases.
+    """
+    if own is not None and is_loopback(address):
+        beside = leads.get((own.host.casefold(), address.port))
+        if beside is not None:
+            return beside
+    return leads.get(_key(address))
 
 
 def directory(topology: Topology) -> Mapping[tuple[str, int], str]:

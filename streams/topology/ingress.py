@@ -23,7 +23,7 @@ from streams.routing import (
     broker_key,
     parse_address,
 )
-from streams.topology.compile import LOOPBACK, directory
+from streams.topology.compile import directory, instance_at
 from streams.topology.model import Claims, Ingress, Instance, Topology
 from streams.topology.objects import Database, Route
 
@@ -156,12 +156,9 @@ class _Border:
             address = parse_address(text) if text is not None else None
             if address is None or address.kind is not AddressKind.NETWORK:
                 continue
-            if address.host.casefold() in LOOPBACK:
-                yield instance.name
-            else:
-                target = self._at(address.host, address.port)
-                if target is not None:
-                    yield target
+            target = instance_at(self._topology, address, instance.name)
+            if target is not None:
+                yield target
 
     def _at(self, host: str, port: int) -> str | None:
         return self._leads.get((host.casefold(), port))

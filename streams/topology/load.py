@@ -10,6 +10,7 @@ from streams.topology.decode import decode, marked_encoding
 from streams.topology.findings import Source
 from streams.topology.model import MSDB, Instance, Topology, empty_database
 from streams.topology.snapshot import files_of, is_snapshot, load_snapshot, over, read_instance
+from streams.topology.snapshot.full_names import with_full_names
 from streams.topology.tsql import InstanceDraft, Notes, Reading, apply_script, find_missing_objects
 from streams.topology.yaml_file import Document, read_document
 
@@ -91,7 +92,12 @@ def _from_yaml(folder: Path, now: float, notes: Notes) -> Topology:
     instances = {
         name: _with_scripts(folder, document, name, now, notes) for name in document.instances
     }
-    return Topology(instances, document.clusters, document.expect, agents=document.agents)
+    topology = Topology(instances, document.clusters, document.expect, agents=document.agents)
+    if Reading.AS_FOUND not in document.readings.values():
+        return topology
+    assumed = with_full_names(topology)  # an import names servers by their short names
+    notes.findings.extend(assumed.findings)
+    return assumed
 
 
 def _with_scripts(

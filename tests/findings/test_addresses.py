@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .folders import reported
+from .folders import report_of, reported
 
 
 @pytest.mark.parametrize(
@@ -119,3 +119,43 @@ def test_a_database_beside_a_mirrored_one(tmp_path: Path) -> None:
     yaml = MIRRORED.format(broker="", address="tcp://P1:4022", listeners="")
     beside = yaml.replace("services: [S]}", "services: [T]}, N: {services: [S]}")
     assert reported(tmp_path, "TA-29", beside) == []
+
+
+MACHINE = """
+instances:
+  A:
+    databases:
+      D:
+        services: {{I: {{contracts: []}}}}
+        routes: [{{name: R, service_name: S, address: '{address}'}}]
+  B:
+    {b}
+    databases:
+      E: {{services: [S], routes: [{{name: Back, service_name: I, address: 'tcp://A:4022'}}]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("address", "b", "code", "remedy"),
+    [
+        ("tcp://localhost:4023", "endpoint: {port: 4023}", "TA-06",
+         "Write tcp://B:4023. If B runs on the machine of A, list localhost under its aliases:"),
+        ("tcp://A:4023", "endpoint: {port: 4023}", "TA-06",
+         "Write tcp://B:4023. If B runs on the machine of A, list A under its aliases:"),
+        ("tcp://localhost:4024", "endpoint: {port: 4023}", "TA-06",
+         "Write the address of the instance that is meant."),
+        ("tcp://B:4022", "endpoint: {port: 4023}", "TA-06", "Write tcp://B:4023, or correct"),
+        ("tcp://b.corp.local:4022", "partitions: 1", "TA-05",
+         "If b.corp.local is another name of B, list it under aliases: of the instance"),
+        ("tcp://localhost:4023", "endpoint: {port: 4023}\n    aliases: [localhost]", None, ""),
+    ],
+)  # fmt: skip
+def test_remedies_name_the_instance_that_is_meant(
+    tmp_path: Path, address: str, b: str, code: str | None, remedy: str
+) -> None:
+    """No remedy leads a route back to its own instance."""
+    text = MACHINE.format(address=address, b=b)
+    (tmp_path / "topology.yaml").write_text(text, encoding="utf-8")
+    found = [f for f in report_of(tmp_path).findings if f.code in ("TA-05", "TA-06")]
+    assert [f.code for f in found] == ([] if code is None else [code])
+    assert all(remedy in f.remedy for f in found)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from streams.node.catalog_view import catalog_of
 from streams.routing import LOCAL, Origin, Query, network, parse_address, plan
 from streams.topology import instance_at, load, routing_instances
 
@@ -87,6 +88,29 @@ def test_loopback_leads_to_whoever_uses_it(tmp_path: Path) -> None:
     assert instance_at(topology, network("localhost", 4100), "B") == "B"
     assert instance_at(topology, network("LOCALHOST", 4022), "B") is None
     assert routing_instances(topology)["A"].is_here(network("localhost"))
+
+
+def test_loopback_leads_to_instances_of_one_machine(tmp_path: Path) -> None:
+    """By port to another instance of the host, or to one with the alias ``localhost``."""
+    yaml = """
+        instances:
+          SQL01\\A: {}
+          SQL01\\B: {endpoint: {port: 4023}}
+          SQL02\\A: {}
+          SQL02\\B: {endpoint: {port: 4023}}
+          Beside: {endpoint: {port: 4024}, aliases: [localhost]}
+          Else: {endpoint: {port: 4025}}
+    """
+    topology = load(write(tmp_path, yaml), NOW)
+    catalog = catalog_of(topology, 1)
+    for host in ("SQL01", "SQL02"):
+        names = {4022: f"{host}\\A", 4023: f"{host}\\B", 4024: "Beside", 4025: None}
+        for port, name in names.items():
+            address = network("localhost", port)
+            at = topology.instances[f"{host}\\A"]
+            assert instance_at(topology, address, at.name) == name
+            if port != 4022:
+                assert catalog.instance_at(address, at.address) == name
 
 
 def test_a_listener_is_here_where_it_leads(tmp_path: Path) -> None:

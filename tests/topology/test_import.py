@@ -145,6 +145,20 @@ def test_variables_are_those_of_sqlcmd(tmp_path: Path, script: str, address: str
     assert list(databases) == ["Mine"]
 
 
+def test_a_full_host_name_is_assumed_to_be_the_server_with_its_first_label(tmp_path: Path) -> None:
+    """An import has only short names; the assumption is an info, and the name an alias."""
+    route = "USE DB\nCREATE ROUTE R WITH SERVICE_NAME = 'S', ADDRESS = 'tcp://B.corp.local:4022'"
+    (tmp_path / "a.sql").write_text(route, encoding="utf-8")
+    (tmp_path / "b.sql").write_text("USE DB", encoding="utf-8")
+    output = tmp_path / "made"
+    write_folder(output, imported_instances([f"A={tmp_path}/a.sql", f"B={tmp_path}/b.sql"]))
+    topology = load(output, NOW)
+    assert topology.instances["B"].aliases == ("b.corp.local",)
+    [finding] = topology.findings
+    assert (finding.severity.value, finding.line) == ("info", 2)
+    assert "B.corp.local is assumed to be B" in finding.message
+
+
 def test_the_report_names_the_database_that_scripts_without_use_need(tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("CREATE QUEUE Q", encoding="utf-8")
     output = tmp_path / "made"

@@ -27,7 +27,7 @@ from streams.errors import Number
 from streams.prose import listed
 from streams.routing import Address, AddressKind, broker_key, parse_address
 from streams.topology import Finding, Severity, Source, finding_at
-from streams.topology.compile import LOOPBACK
+from streams.topology.compile import is_loopback
 
 _E, _W = Severity.ERROR, Severity.WARNING
 
@@ -155,8 +155,9 @@ def wrong_ports(estate: Estate) -> Iterable[Finding]:
             if address is None or address.kind is not AddressKind.NETWORK:
                 continue
             right = _ports_of(at, address, ports)
-            if right and address.port not in right:
-                yield _wrong_port(at, address, sorted(right))
+            beside = is_loopback(address) and estate.leads_to(at.instance.name, address) is not None
+            if right and address.port not in right and not beside:
+                yield _wrong_port(estate, at, address, sorted(right))
 
 
 def _ports(estate: Estate) -> dict[str, set[int]]:
@@ -167,20 +168,41 @@ def _ports(estate: Estate) -> dict[str, set[int]]:
 
 
 def _ports_of(at: At, address: Address, ports: dict[str, set[int]]) -> set[int]:
-    host = address.host.casefold()
-    return {at.instance.address.port} if host in LOOPBACK else ports.get(host, set())
+    own = {at.instance.address.port}
+    return own if is_loopback(address) else ports.get(address.host.casefold(), set())
 
 
-def _wrong_port(at: At, address: Address, right: list[int]) -> Finding:
+def _wrong_port(estate: Estate, at: At, address: Address, right: list[int]) -> Finding:
     ports = " or ".join(map(str, right))
+    meant = Address(address.kind, address.host, right[0])
+    remedy = f"Write {meant}, or correct the LISTENER_PORT of that endpoint."
+    if estate.leads_to(at.instance.name, meant) == at.instance.name:
+        remedy = _other_instance(estate, at, address)
     return finding_at(
         "TA-06", _E,
         f"route {at.route.name} leads to {address}, but {address.host} listens for Service Broker "
         f"on port {ports}",
-        f"Write tcp://{address.host}:{right[0]}, or correct the LISTENER_PORT of that endpoint.",
+        remedy,
         place_of(at.instance, at.database), where(at),
         shown((at,), (at.instance.name,), address=str(address), ports=right),
     )  # fmt: skip
+
+
+def _other_instance(estate: Estate, at: At, address: Address) -> str:
+    """Return the remedy if the right port is that of the instance with the route."""
+    others = [
+        instance
+        for instance in estate.topology.instances.values()
+        if instance.address.port == address.port and instance.name != at.instance.name
+    ]
+    if not others:
+        return "Write the address of the instance that is meant."
+    addresses = listed([str(instance.address) for instance in others], last="or")
+    names = listed([instance.name for instance in others], last="or")
+    return (
+        f"Write {addresses}. If {names} runs on the machine of {at.instance.name}, list "
+        f"{address.host} under its aliases: in topology.yaml."
+    )
 
 
 CHECKS = (

@@ -21,7 +21,7 @@ from streams.topology import (
     Source,
     default_broker_id,
 )
-from streams.topology.compile import LOOPBACK
+from streams.topology.compile import is_loopback
 
 LISTED = 20
 """Maximum number of flows that a finding lists; its count includes all flows."""
@@ -109,7 +109,7 @@ def wrong_port(estate: Estate, failure: Failure) -> bool:
     if failure.ending.disposition is not Disposition.UNKNOWN or address is None:
         return False
     host = address.host.casefold()
-    return host in LOOPBACK or host in estate.once(_hosts)
+    return is_loopback(address) or host in estate.once(_hosts)
 
 
 def _hosts(estate: Estate) -> frozenset[str]:

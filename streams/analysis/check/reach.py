@@ -20,6 +20,7 @@ from streams.analysis.estate import Estate
 from streams.analysis.known import known
 from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
+from streams.prose import listed
 from streams.topology import Finding, Severity, Source, finding_at
 
 _E, _W = Severity.ERROR, Severity.WARNING
@@ -107,12 +108,16 @@ def _to_nobody(estate: Estate, trouble: Trouble) -> Iterator[Finding]:
     inside = trouble.service in known(estate).services
     if at is None or not inside or wrong_port(estate, trouble.failure):
         return
+    homes = known(estate).services[trouble.service]
+    names = listed(dict.fromkeys(home.instance.name for home in homes))
+    host = step.address.host if step.address is not None else ""
     yield finding_at(
         "TA-05", _W,
         f"route {at.route.name} sends {named(trouble)} to {step.address}, where no instance of "
         f"this topology listens",
         f"Correct the address, or add the instance at that address to the topology; "
-        f"{lives(estate, trouble.service)}.",
+        f"{lives(estate, trouble.service)}. If {host} is another name of {names}, list it under "
+        f"aliases: of the instance in topology.yaml.",
         place_of(at.instance, at.database), where(at), evidence(estate, trouble),
     )  # fmt: skip
 

@@ -18,8 +18,8 @@ from streams.analysis.paths.likeness import Likeness, MessageClass
 from streams.analysis.paths.step import Disposition, Ending, Pick, State, Step
 from streams.errors import Number
 from streams.routing import Address, Decision, Origin, Plan, Query, Verdict, broker_key
-from streams.topology import Role, Topology, directory, instance_at, routing_instances
-from streams.topology.compile import LOOPBACK
+from streams.topology import Role, Topology, directory, routing_instances
+from streams.topology.compile import found_at
 
 __all__ = ["Common", "Disposition", "Ending", "Network", "Pick", "State", "Step"]
 
@@ -141,9 +141,8 @@ class Network:
     def _leads_to(self, instance: str, address: Address) -> str | None:
         if self.common.instances[instance].is_here(address):
             return instance
-        if address.host.casefold() in LOOPBACK:
-            return instance_at(self.common.topology, address, instance)
-        name = self.common.leads.get((address.host.casefold(), address.port))
+        own = self.common.instances[instance].address
+        name = found_at(self.common.leads, address, own)
         return None if frozenset((instance, name)) in self.common.topology.cuts else name
 
     def _addresses(self, state: State, decision: Decision) -> tuple[Address, ...]:

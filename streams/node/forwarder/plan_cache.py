@@ -77,7 +77,9 @@ class PlanCache:
 
     def instance_at(self, address: Address) -> str | None:
         """Return the instance at an address, as seen from here; ``None`` if there is none."""
-        return self._instance if self._here.is_here(address) else self._catalog.instance_at(address)
+        if self._here.is_here(address):
+            return self._instance
+        return self._catalog.instance_at(address, self._here.address)
 
     def make(self, record: Record, now: int) -> CachedPlan:
         """Make the plan for a record, and cache it."""

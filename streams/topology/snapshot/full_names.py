@@ -1,7 +1,7 @@
 """Resolve a route's fully qualified host name to the server with its first label.
 
-No view has a server's own DNS name, but most routes use that name. A match is assumed only if it is
-unique, and each assumption is reported.
+Neither a view nor a script has a server's own DNS name, but most routes use that name. A match is
+assumed only if it is unique, and each assumption is reported.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _labels(instance: Instance) -> set[str]:
 def _finding(route: Route, address: Address, instance: Instance) -> Finding:
     return ddl_finding(
         f"route {route.name}: {address.host} is assumed to be {instance.name}",
-        "If it is another server, take its snapshot as well or rename the instance.",
+        "If it is another server, add its script or snapshot, or rename the instance.",
         instance.name,
         route.source,
         severity=Severity.INFO,
