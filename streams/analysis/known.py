@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from streams.analysis.estate import Estate
 from streams.routing import broker_key
-from streams.topology import Database, Instance, Source
+from streams.topology import Database, Instance, Source, default_broker_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,12 @@ def folded(name: str) -> str:
 def known(estate: Estate) -> Known:
     """Return the names of an estate, which are collected only once."""
     return estate.once(_collect)
+
+
+def id_unstated(instance: Instance, database: Database) -> bool:
+    """Return whether a database's broker id is unknown, because scripts do not contain it."""
+    from_script = database.source.file.lower().endswith(".sql")
+    return from_script and database.broker_id == default_broker_id(instance.name, database.name)
 
 
 def _collect(estate: Estate) -> Known:

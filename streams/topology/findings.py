@@ -34,7 +34,7 @@ NOWHERE = Source()
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding of an analysis about a topology; ``code`` is ``TA-01`` to ``TA-49``."""
+    """A finding of an analysis about a topology; ``code`` is ``TA-01`` to ``TA-50``."""
 
     code: str
     severity: Severity

@@ -95,7 +95,9 @@ def _from_yaml(folder: Path, now: float, notes: Notes) -> Topology:
     topology = Topology(instances, document.clusters, document.expect, agents=document.agents)
     if Reading.AS_FOUND not in document.readings.values():
         return topology
-    assumed = with_full_names(topology)  # an import names servers by their short names
+    assumed = with_full_names(
+        topology, loopback=True
+    )  # an import names servers by their short names
     notes.findings.extend(assumed.findings)
     return assumed
 

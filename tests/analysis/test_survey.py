@@ -127,3 +127,30 @@ def test_a_failure_is_reported_with_its_path() -> None:
         text.split()
     )
     assert text.startswith("1 flow: 1 broken; 0 single points of failure; 0 unused routes\n")
+
+
+IDS = """
+    CREATE DATABASE {name}
+    GO
+    USE {name}
+    GO
+    CREATE QUEUE Q; CREATE SERVICE {service} ON QUEUE Q ([DEFAULT]);
+"""
+ROUTE = "CREATE ROUTE R{0} WITH SERVICE_NAME = 'S', BROKER_INSTANCE = '{0}', ADDRESS = 'TCP://B'\n"
+
+
+@pytest.mark.parametrize("stated", [False, True])
+def test_ids_that_scripts_do_not_contain(tmp_path: Path, stated: bool) -> None:
+    """One TA-04 for a service's routes; a failure is no 28017 while a database's id is unknown."""
+    routes = "".join(ROUTE.format(n) for n in (1, 2, 3))
+    back = "CREATE ROUTE Back WITH SERVICE_NAME = 'I', ADDRESS = 'TCP://A'"
+    yaml = "instances: {A: {sql: [A.sql]}, B: {sql: [B.sql], databases: {E: {broker_id: X}}}}"
+    write(tmp_path, yaml if stated else "", A=IDS.format(name="D", service="I") + routes,
+          B=IDS.format(name="E", service="S") + back)  # fmt: skip
+    topology = load(tmp_path, NOW)
+    [finding] = [f for f in check_topology(topology, NOW).findings if f.code == "TA-04"]
+    assert "routes R1, R2 and R3 name broker ids 1, 2 and 3 for S" in finding.message
+    assert finding.severity.value == ("error" if stated else "warning")
+    text = survey_text(survey_flows(topology, NOW))
+    assert ("UNKNOWN ID at B: broker id 1 may be that of a database here" in text) is not stated
+    assert ("28017" in text) is stated

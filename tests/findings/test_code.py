@@ -8,7 +8,7 @@ import pytest
 
 from streams.analysis.check.leaks import name_key
 
-from .folders import reported
+from .folders import report_of, reported
 
 # --- Groups --------------------------------------------------------------------------------------
 
@@ -226,3 +226,28 @@ def test_routers(tmp_path: Path, yaml: str, said: str) -> None:
     found = reported(tmp_path, "TA-41", yaml)
     assert bool(found) == bool(said)
     assert not said or any(said in message for message in found)
+
+
+# --- Missing services ----------------------------------------------------------------------------
+
+NOPE = """
+instances:
+  A:
+    databases:
+      D: {{services: {services}, procedures: {{P: {{begins: [{{service: Nope, to: S}}], ends: 1}}}},
+           routes: [{{name: R, service_name: S, address: 'tcp://B:4022'}}]}}
+  B: {{databases: {{E: {{services: [S]}}}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("services", "severity"), [("{}", "warning"), ("{I: {contracts: []}}", "error")]
+)
+def test_a_dialog_from_a_missing_service(tmp_path: Path, services: str, severity: str) -> None:
+    """It cannot begin, so nothing is reported about its acknowledgements (TA-09)."""
+    yaml = NOPE.format(services=services)
+    [message] = reported(tmp_path, "TA-50", yaml)
+    assert message.startswith(
+        f"{severity} A/D: P begins dialogs from Nope, which A/D does not have"
+    )
+    assert not [f for f in report_of(tmp_path).findings if f.code == "TA-09"]

@@ -159,6 +159,26 @@ def test_a_full_host_name_is_assumed_to_be_the_server_with_its_first_label(tmp_p
     assert "B.corp.local is assumed to be B" in finding.message
 
 
+def test_loopback_by_port(tmp_path: Path) -> None:
+    """Scripts of several instances of one machine: the only other instance with the port."""
+    ports = {"A": 4022, "B": 4023, "C": 4024, "D": 4024}
+    for name, port in ports.items():
+        endpoint = f"CREATE ENDPOINT E AS TCP (LISTENER_PORT = {port}) FOR SERVICE_BROKER"
+        text = f"USE DB\n{endpoint}\n"
+        for other in (4022, 4023, 4024) if name == "A" else ():
+            text += f"CREATE ROUTE R{other} WITH ADDRESS = 'tcp://localhost:{other}'\n"
+        (tmp_path / f"{name}.sql").write_text(text, encoding="utf-8")
+    output = tmp_path / "made"
+    write_folder(output, imported_instances([f"{n}={tmp_path}/{n}.sql" for n in ports]))
+    topology = load(output, NOW)
+    assert {n: i.aliases for n, i in topology.instances.items() if i.aliases} == {
+        "B": ("localhost",)
+    }  # fmt: skip
+    assert [f.message for f in topology.findings] == [
+        "route R4023: localhost:4023 is assumed to be B"
+    ]  # fmt: skip
+
+
 def test_the_report_names_the_database_that_scripts_without_use_need(tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("CREATE QUEUE Q", encoding="utf-8")
     output = tmp_path / "made"

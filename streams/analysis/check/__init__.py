@@ -1,4 +1,4 @@
-"""Check a whole topology for errors, TA-01 to TA-47.
+"""Check a whole topology for errors, TA-01 to TA-50.
 
 A check is a row of :data:`CHECKS`: its code, its subject and the function that yields its findings.
 ``docs/findings.md`` describes each check. The page is generated from the same rows and from the

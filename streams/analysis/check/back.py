@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from streams.analysis.check.proof import (
     flows_in,
-    id_unstated,
     place_of,
     routes_on,
     shown,
@@ -19,7 +18,7 @@ from streams.analysis.check.trouble import Phase, at_fault, cause_of, troubles_o
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import answers_of
 from streams.analysis.flows.flow_values import Back, Failure, FlowAnswer
-from streams.analysis.known import Home
+from streams.analysis.known import Home, id_unstated
 from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
 from streams.prose import listed
@@ -39,7 +38,7 @@ def no_return(estate: Estate) -> Iterable[Finding]:
     for answer in answers_of(estate):
         if not answer.flow.stated and _pair(answer) in answered:
             continue  # the initiator is a guess, and acknowledgements return with another guess
-        for back in answer.backs:
+        for back in answer.backs if answer.flow.can_begin else ():
             if not back.arrives and not all(wrong_port(estate, f) for f in back.failures):
                 service = answer.flow.sender.service
                 route = _first_route(estate, back)

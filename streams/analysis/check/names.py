@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from streams.analysis.check.proof import (
     evidence,
     flows_in,
-    id_unstated,
     lives,
     place_of,
     shown,
@@ -21,7 +20,7 @@ from streams.analysis.flows.flow_answer import answers_of, routes_of
 from streams.analysis.flows.flows import Clue
 from streams.analysis.flows.journey import travel
 from streams.analysis.flows.route_index import At
-from streams.analysis.known import known
+from streams.analysis.known import id_unstated, known
 from streams.analysis.paths.network import Disposition, State
 from streams.errors import Number
 from streams.prose import listed
@@ -89,10 +88,14 @@ def _near(
 def stale_brokers(estate: Estate) -> Iterable[Finding]:
     """Find broker ids that no database has, unless the path leaves the topology (1.5)."""
     brokers = known(estate).brokers
+    stale: dict[tuple[str, str | None], list[At]] = {}
     for at in _live(estate):
         broker = at.route.broker
         if broker is not None and broker_key(broker) not in brokers and _ends_here(estate, at):
-            yield _stale_route(estate, at, broker)
+            key = place_of(at.instance, at.database), at.route.service
+            stale.setdefault(key, []).append(at)
+    for routes in stale.values():
+        yield _stale_routes(estate, routes)
     for trouble in caused_by(estate, Cause.STALE_BROKER):
         flow = trouble.answers[0].flow
         # If only a route names the id, the finding is reported at the route.
@@ -108,8 +111,11 @@ def stale_brokers(estate: Estate) -> Iterable[Finding]:
             )  # fmt: skip
 
 
-def _stale_route(estate: Estate, at: At, broker: str) -> Finding:
-    service = at.route.service or ""
+def _stale_routes(estate: Estate, routes: list[At]) -> Finding:
+    """Report the routes of one database to one service whose broker ids no database has."""
+    at, service = routes[0], routes[0].route.service or ""
+    one = len(routes) == 1
+    brokers = list(dict.fromkeys(at.route.broker or "" for at in routes))
     homes = known(estate).services.get(service, ())
     unsure = [str(home) for home in homes if id_unstated(home.instance, home.database)]
     ids = [f"{home.database.broker_id} ({home})" for home in homes]
@@ -117,14 +123,16 @@ def _stale_route(estate: Estate, at: At, broker: str) -> Finding:
         f"State the broker_id of {listed(unsure)} in topology.yaml, because a script does not "
         f"contain it. To find it, run SELECT service_broker_guid FROM sys.databases."
         if unsure
-        else f"Create the route again with the broker id of the database that has {service}"
-        f"{': ' + listed(ids) if ids else ''}."
+        else f"Create {'the route' if one else 'each route'} again with the broker id of the "
+        f"database that has {service}{': ' + listed(ids) if ids else ''}."
     )
     return finding_at(
         "TA-04", _W if unsure else _E,
-        f"route {at.route.name} names broker id {broker} for {service}, which no database has",
+        f"{'route' if one else 'routes'} {listed([at.route.name for at in routes])} "
+        f"{'names' if one else 'name'} broker {'id' if one else 'ids'} {listed(brokers)} for "
+        f"{service}, which no database has",
         remedy, place_of(at.instance, at.database), where(at),
-        shown((at,), (at.instance.name,), service=service, broker=broker),
+        shown(routes, (at.instance.name,), service=service, broker=brokers[0], brokers=brokers),
     )  # fmt: skip
 
 

@@ -19,7 +19,6 @@ from streams.topology import (
     Database,
     Instance,
     Source,
-    default_broker_id,
 )
 from streams.topology.compile import is_loopback
 
@@ -66,12 +65,6 @@ def flows_in(answers: Iterable[FlowAnswer]) -> dict[str, Any]:
     """Return evidence: at most ``LISTED`` flows that a finding concerns."""
     names = tuple(dict.fromkeys(str(answer.flow) for answer in answers))
     return {"flows": list(names[:LISTED]), "flow_count": len(names)}
-
-
-def id_unstated(instance: Instance, database: Database) -> bool:
-    """Return whether a database's broker id is unknown, because scripts do not contain it."""
-    from_script = database.source.file.lower().endswith(".sql")
-    return from_script and database.broker_id == default_broker_id(instance.name, database.name)
 
 
 # --- Evidence of a failure -----------------------------------------------------------------------

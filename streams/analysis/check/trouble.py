@@ -120,7 +120,7 @@ def _failures(
             for failure in later.failures:
                 yield answer, Phase.LOCKED, failure, flow.to
         for back in answer.backs:
-            if not back.arrives:
+            if not back.arrives and flow.can_begin:
                 for failure in back.failures:
                     yield answer, Phase.BACK, failure, flow.sender.service
 

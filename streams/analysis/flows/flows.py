@@ -28,6 +28,7 @@ from streams.analysis.flows.clues import (
     suggested,
 )
 from streams.analysis.places import Place
+from streams.system_names import SYSTEM_SERVICES
 from streams.topology import Service
 
 __all__ = ["Clue", "Evidence", "Flow", "flows_of"]
@@ -52,6 +53,11 @@ class Flow:
         place = self.sender
         names = (place.instance.name, place.database.name, place.service)
         return (*names, self.to, self.broker or "")
+
+    @property
+    def can_begin(self) -> bool:
+        """Return whether the database has the service from which the dialogs begin."""
+        return self.sender.service in SYSTEM_SERVICES.union(self.sender.database.services)
 
     @property
     def stated(self) -> bool:

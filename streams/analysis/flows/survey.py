@@ -14,8 +14,13 @@ from streams.analysis.flows.flow_answer import answers_of
 from streams.analysis.flows.flow_values import FlowAnswer
 from streams.analysis.flows.route_index import At
 from streams.analysis.flows.unused_routes import unused_routes
+from streams.analysis.known import id_unstated, known
 from streams.analysis.paths.verdict import PathVerdict
+from streams.errors import Number
+from streams.routing import broker_key
 from streams.topology import Source, Topology
+
+_ID_NOT_HERE = (Number.TARGET_BROKER_NOT_HERE, Number.BROKER_NOT_HERE)
 
 
 class FailurePoint(Enum):
@@ -55,12 +60,17 @@ class Unsettled:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The flows of an estate with their outcomes; see :func:`survey_flows`."""
+    """The flows of an estate with their outcomes; see :func:`survey_flows`.
+
+    ``unknown_ids``: the broker ids of failing messages that no database is known to have, but that
+    a database of the last instance may have, because scripts do not contain broker ids.
+    """
 
     answers: tuple[FlowAnswer, ...]
     single_points: tuple[SinglePoint, ...]
     unused: tuple[At, ...]
     unsettled: tuple[Unsettled, ...] = ()
+    unknown_ids: frozenset[str] = frozenset()
 
     def count(self, verdict: PathVerdict) -> int:
         """Return the number of flows that have the given verdict."""
@@ -107,8 +117,23 @@ def survey_flows(
     answers = tuple(a for a in answers_of(estate) if _wanted(a, senders, targets))
     unused = (at for at in unused_routes(estate) if _concerns(at, senders, targets))
     return Survey(
-        answers, tuple(_points(answers)), tuple(unused), tuple(_unsettled(topology, senders))
+        answers,
+        tuple(_points(answers)),
+        tuple(unused),
+        tuple(_unsettled(topology, senders)),
+        frozenset(_unknown_ids(estate, answers)),
     )
+
+
+def _unknown_ids(estate: Estate, answers: Iterable[FlowAnswer]) -> Iterator[str]:
+    for failure in (failure for answer in answers for failure in answer.failures):
+        end = failure.ending
+        if end.error not in _ID_NOT_HERE or end.broker is None:
+            continue
+        databases = estate.topology.instances[end.instance].databases.values()
+        unstated = any(id_unstated(estate.topology.instances[end.instance], d) for d in databases)
+        if unstated and broker_key(end.broker) not in known(estate).brokers:
+            yield broker_key(end.broker)
 
 
 def _unsettled(topology: Topology, senders: Sequence[str]) -> Iterator[Unsettled]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import groupby
 
 from streams.analysis.explain_text import failure_text
-from streams.analysis.flows.flow_values import FlowAnswer, Reached
+from streams.analysis.flows.flow_values import Failure, FlowAnswer, Reached
 from streams.analysis.flows.route_index import At
 from streams.analysis.flows.survey import FailurePoint, SinglePoint, Survey, Unsettled
 from streams.analysis.paths.outside import outside_text
@@ -23,7 +23,7 @@ _NAMED = 3
 
 def survey_text(survey: Survey) -> str:
     """Return a survey as text, wrapped to the output width unless names are longer."""
-    lines = [summary_line(survey), *_unsettled(survey.unsettled), *_blocks(survey.answers)]
+    lines = [summary_line(survey), *_unsettled(survey.unsettled), *_blocks(survey)]
     lines += _points(survey.points(FailurePoint.INSTANCE))
     lines += _unused(survey.unused)
     outside = outside_text(_ended(survey.answers))
@@ -62,12 +62,12 @@ def _only_a_run(what: str, begins: Sequence[Unsettled]) -> list[str]:
 # --- Flows and the databases that they reach -----------------------------------------------------
 
 
-def _blocks(answers: Iterable[FlowAnswer]) -> Iterator[str]:
-    for place, group in groupby(answers, key=_sender):
+def _blocks(survey: Survey) -> Iterator[str]:
+    for place, group in groupby(survey.answers, key=_sender):
         yield ""
         yield place
         for answer in group:
-            yield from _flow_lines(answer)
+            yield from _flow_lines(survey, answer)
 
 
 def _sender(answer: FlowAnswer) -> str:
@@ -75,7 +75,7 @@ def _sender(answer: FlowAnswer) -> str:
     return f"{place.instance.name}/{place.database.name}"
 
 
-def _flow_lines(answer: FlowAnswer) -> Iterator[str]:
+def _flow_lines(survey: Survey, answer: FlowAnswer) -> Iterator[str]:
     flow = answer.flow
     broker = f", broker id {flow.broker}" if flow.broker is not None else ""
     yield from wrapped(
@@ -87,7 +87,7 @@ def _flow_lines(answer: FlowAnswer) -> Iterator[str]:
         text = f"{_share(reached.share)}  {reached.at}, {_redundancy(answer, reached)}{lost}"
         yield from wrapped(text, "    ", " " * 12)
     for failure in answer.failures:
-        text = failure_text(failure.ending, failure.hops[-1][1])
+        text = _failure(survey, failure)
         path = " -> ".join(failure.instances)
         yield from wrapped(f"{_share(failure.share)}  {text}; by {path}", "    ", " " * 12)
     described = (describe_security(judged) for judged in answer.security)
@@ -95,6 +95,17 @@ def _flow_lines(answer: FlowAnswer) -> Iterator[str]:
         yield from wrapped(f"security: {text}", "    ", "      ")
     for finding in answer.hazards:
         yield from wrapped(f"{finding.code}: {finding.message}", "    ", "      ")
+
+
+def _failure(survey: Survey, failure: Failure) -> str:
+    """Return where and how a path ends; the id of a database from a script is unknown."""
+    end = failure.ending
+    if end.broker is None or broker_key(end.broker) not in survey.unknown_ids:
+        return failure_text(end, failure.hops[-1][1])
+    return (
+        f"UNKNOWN ID at {end.at}: broker id {end.broker} may be that of a database here, because "
+        f"scripts contain no ids"
+    )
 
 
 def _ended(answers: Iterable[FlowAnswer]) -> Iterator[tuple[Ending, Step]]:

@@ -1,7 +1,8 @@
-"""Resolve a route's fully qualified host name to the server with its first label.
+"""Resolve host names in routes that no instance has: full names, and loopback by port.
 
-Neither a view nor a script has a server's own DNS name, but most routes use that name. A match is
-assumed only if it is unique, and each assumption is reported.
+Neither a view nor a script has a server's own DNS name, but most routes use that name. Scripts of
+several instances on one machine often use ``localhost`` and a port. A match is assumed only if it
+is unique, and each assumption is reported.
 """
 
 from __future__ import annotations
@@ -10,22 +11,29 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from streams.routing import Address, AddressKind, parse_address
-from streams.topology.compile import LOOPBACK, directory
+from streams.topology.compile import instance_at, is_loopback
 from streams.topology.findings import Finding, Severity
 from streams.topology.model import Instance, Topology
 from streams.topology.objects import Route
 from streams.topology.validate import ddl_finding
 
 
-def with_full_names(topology: Topology) -> Topology:
-    """Return a topology in which the full names in routes are aliases of instances."""
-    leads = directory(topology)
+def with_full_names(topology: Topology, *, loopback: bool = False) -> Topology:
+    """Return a topology in which the full names in routes are aliases of instances.
+
+    ``loopback``: a loopback address leads to the only other instance that has its port. A snapshot
+    contains the name of the machine, so there this would be wrong.
+    """
     more: dict[str, dict[str, Finding]] = {}
-    for route, address in _addresses(topology.instances.values()):
+    for instance, route, address in _addresses(topology.instances.values()):
         host = address.host.casefold()
-        if host in LOOPBACK or (host, address.port) in leads or "." not in host:
+        if instance_at(topology, address, instance.name) is not None:
             continue
-        meant = _meant(topology, host, address.port)
+        meant: list[Instance] = []
+        if is_loopback(address):
+            meant = _with_port(topology, instance, address.port) if loopback else []
+        elif "." in host:
+            meant = _meant(topology, host, address.port)
         if len(meant) == 1:
             found = more.setdefault(meant[0].name, {})
             found.setdefault(host, _finding(route, address, meant[0]))
@@ -37,14 +45,20 @@ def with_full_names(topology: Topology) -> Topology:
     return replace(topology, instances=instances, findings=(*topology.findings, *findings))
 
 
-def _addresses(instances: Iterable[Instance]) -> Iterator[tuple[Route, Address]]:
+def _addresses(instances: Iterable[Instance]) -> Iterator[tuple[Instance, Route, Address]]:
     for instance in instances:
         for database in (*instance.databases.values(), instance.msdb):
             for route in database.routes:
                 for text in (route.address, route.mirror):
                     address = None if text is None else parse_address(text)
                     if address is not None and address.kind is AddressKind.NETWORK:
-                        yield route, address
+                        yield instance, route, address
+
+
+def _with_port(topology: Topology, here: Instance, port: int) -> list[Instance]:
+    """Return the other instances that have this port."""
+    others = (i for i in topology.instances.values() if i.name != here.name)
+    return [i for i in others if i.address.port == port]
 
 
 def _meant(topology: Topology, host: str, port: int) -> list[Instance]:
@@ -59,8 +73,9 @@ def _labels(instance: Instance) -> set[str]:
 
 
 def _finding(route: Route, address: Address, instance: Instance) -> Finding:
+    port = f":{address.port}" if is_loopback(address) else ""
     return ddl_finding(
-        f"route {route.name}: {address.host} is assumed to be {instance.name}",
+        f"route {route.name}: {address.host}{port} is assumed to be {instance.name}",
         "If it is another server, add its script or snapshot, or rename the instance.",
         instance.name,
         route.source,
