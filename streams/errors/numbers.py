@@ -77,6 +77,7 @@ class Number(IntEnum):
     TRANSPORT_WITH_SERVICE = 9745
     LIFETIME_RANGE = 9746
     ADDRESS_EQUALS_MIRROR = 9747
+    READ_ONLY_BROKER = 9775
     OBJECT_MISSING = 15151
     PRIORITY_EXISTS = 33303
     # Transmission status
@@ -216,6 +217,7 @@ _TEXTS: dict[int, str] = {
     9750: "no route matches the destination service",
     9753: "the target broker is unreachable",
     9770: "routing information was requested from the broker configuration service",
+    9775: "a read-only database cannot have a new broker id",
     9779: "the other side has ended: the message will not be sent",
     9784: "there is an error on the dialog: the message will not be sent",
     9785: "the next hop's address is not usable",

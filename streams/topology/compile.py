@@ -50,7 +50,7 @@ def routing_instance(
         databases[MSDB].routes,
         forwarding=instance.endpoint.forwarding,
         started=instance.started,
-        msdb_enabled=instance.msdb.enabled,
+        msdb_enabled=instance.msdb.delivers,
     )
 
 
@@ -60,7 +60,7 @@ def _database(database: Database) -> routing.Database:
         database.name,
         database.broker_id,
         SYSTEM_SERVICES.union(database.services),
-        enabled=database.enabled and not mirror,
+        enabled=database.delivers and not mirror,
         routes=RoutingTable(_route(route) for route in database.routes),
         is_mirror=mirror,
     )

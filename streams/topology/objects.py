@@ -183,7 +183,8 @@ class Database:
     XML schema collection. ``error_epoch`` counts the uses of ERROR_BROKER_CONVERSATIONS: a
     conversation that began at a lower count ends with an error. ``procedures``: the uses of dialogs
     in the scripts' code. ``master_key``: whether Service Broker can use a database master key,
-    ``None`` if unknown.
+    ``None`` if unknown. ``read_only`` and ``single_user``: READ_ONLY and SINGLE_USER of ALTER
+    DATABASE, with which the broker does not work (28014, 28015) although it is enabled.
     """
 
     name: str
@@ -204,7 +205,14 @@ class Database:
     grants: tuple[Grant, ...] = ()
     procedures: Mapping[str, Procedure] = field(default_factory=dict)
     master_key: bool | None = None
+    read_only: bool = False
+    single_user: bool = False
     source: Source = field(default=NOWHERE, compare=False)
+
+    @property
+    def delivers(self) -> bool:
+        """Return whether the broker works: it is enabled, and the database is open for it."""
+        return self.enabled and not self.read_only and not self.single_user
 
 
 def queue_name(schema: str, name: str) -> str:

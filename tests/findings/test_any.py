@@ -96,6 +96,8 @@ DATABASES = st.builds(
                   st.none() | SERVICE, st.integers(1, 10)), max_size=2).map(tuple),
     bindings=st.lists(st.builds(Binding, names("B"), SERVICE, names("U")), max_size=1).map(tuple),
     honor_priority=st.booleans(),
+    read_only=st.booleans(),
+    single_user=st.booleans(),
     certificates=keyed(st.builds(Certificate, names("C"), MOMENT, MOMENT, st.none(),
                                  st.none() | names("U", "u"))),
     procedures=keyed(

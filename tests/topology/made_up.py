@@ -180,6 +180,8 @@ def _database(draw: st.DrawFn, instance: str, name: str) -> Database:
         draw(_routes()),
         draw(criteria.filter(lambda ps: len({p.name.casefold() for p in ps}) == len(ps))),
         honor_priority=draw(st.booleans()),
+        read_only=draw(st.booleans()),
+        single_user=draw(st.booleans()),
         bindings=tuple(draw(_by_name(_BINDINGS)).values()),
         schemas={name: f"<{name}" for name in draw(_named(_OWNED, str.casefold))},
         certificates=draw(_by_name(_CERTIFICATES)),

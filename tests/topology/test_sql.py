@@ -16,7 +16,9 @@ from streams.topology import (
     apply_sql,
     load,
     queue_of,
+    routing_instances,
 )
+from streams.topology.model import default_broker_id
 
 from .build import NOW, from_sql, write
 
@@ -190,6 +192,30 @@ def test_databases(tmp_path: Path) -> None:
     assert one.broker_id == before["One"].broker_id
     assert two.broker_id != before["Two"].broker_id
     assert [s.kind for s in topology.skipped] == ["ALTER DATABASE"]
+
+
+def test_a_closed_database_delivers_nothing(tmp_path: Path) -> None:
+    """READ_ONLY and SINGLE_USER stop the broker, which stays enabled; NEW_BROKER fails (9775)."""
+    script = """
+        ALTER DATABASE One SET READ_ONLY WITH NO_WAIT
+        ALTER DATABASE One SET NEW_BROKER
+        ALTER DATABASE Two SET SINGLE_USER WITH ROLLBACK IMMEDIATE
+        ALTER DATABASE Three SET READ_ONLY, SINGLE_USER; ALTER DATABASE Three SET READ_WRITE
+        ALTER DATABASE Three SET MULTI_USER
+        ALTER DATABASE Four SET ENABLE_BROKER
+        ALTER DATABASE Four SET QUERY_STORE (OPERATION_MODE = READ_ONLY)
+        ALTER DATABASE Four MODIFY FILEGROUP F READ_ONLY
+    """
+    topology = load(write(tmp_path, S=script), NOW)
+    databases = topology.instances["S"].databases
+    assert [(d.name, d.enabled, d.delivers) for d in databases.values()] == [
+        ("One", True, False), ("Two", True, False), ("Three", True, True), ("Four", True, True),
+    ]  # fmt: skip
+    assert databases["One"].broker_id == default_broker_id("S", "One")
+    assert [f.evidence["number"] for f in topology.findings] == [9775]
+    compiled = routing_instances(topology)["S"].databases
+    assert [compiled[name].enabled for name in databases] == [False, False, True, True]
+    assert [s.kind for s in topology.skipped] == ["ALTER DATABASE", "ALTER DATABASE"]
 
 
 def test_msdb_is_selected_like_any_other(tmp_path: Path) -> None:

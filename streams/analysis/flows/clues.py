@@ -115,7 +115,7 @@ def sending(topology: Topology) -> Iterator[tuple[Instance, Database]]:
     for instance in topology.instances.values():
         for database in instance.databases.values():
             mirror = database.mirror is not None and database.mirror.role is Role.MIRROR
-            if database.enabled and not mirror:
+            if database.delivers and not mirror:
                 yield instance, database
 
 

@@ -88,7 +88,7 @@ def _counts(estate: Estate, at: At) -> bool:
 
 def _sends(database: Database) -> bool:
     mirror = database.mirror is not None and database.mirror.role is Role.MIRROR
-    return database.enabled and not mirror
+    return database.delivers and not mirror
 
 
 def _is_local_in_msdb(at: At) -> bool:

@@ -35,7 +35,7 @@ def _clashing(estate: Estate) -> tuple[Group, ...]:
 
 def in_one_instance(homes: Group) -> Iterator[Group]:
     """Yield the databases that are active in the same instance, instance by instance."""
-    active = sorted((h for h in homes if h.database.enabled), key=lambda home: home.instance.name)
+    active = sorted((h for h in homes if h.database.delivers), key=lambda home: home.instance.name)
     for _, group in groupby(active, key=lambda home: home.instance.name):
         members = tuple(group)
         if len(members) > 1:

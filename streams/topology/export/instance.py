@@ -82,6 +82,17 @@ def _database(script: Script, instance: Instance, database: Database, now: float
     write_security(script, database)
     if database.procedures:
         script.note("procedures", "code is not exported; keep its scripts", lost=True)
+    _access(script, database)
+
+
+def _access(script: Script, database: Database) -> None:
+    """Write READ_ONLY and SINGLE_USER last: the other statements need access to the database."""
+    stated = {"READ_ONLY": database.read_only, "SINGLE_USER": database.single_user}
+    options = [option for option, on in stated.items() if on]
+    for option in options:
+        script.add(f"ALTER DATABASE {bracket(database.name)} SET {option};")
+    if options:
+        script.go()
 
 
 def _identity(script: Script, instance: Instance, database: Database) -> None:

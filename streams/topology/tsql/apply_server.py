@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from streams.errors import Number
 from streams.topology.model import Endpoint, EndpointState, bare_endpoint, renewed_broker_id
 from streams.topology.objects import Database
 from streams.topology.tsql.parse_server import HONOR_PRIORITY
@@ -52,7 +53,12 @@ def _alter_database(script: Script, s: AlterDatabase) -> None:
     else:
         database = script.instance.ensure(s.database, s.source)
     for option in s.options:
-        database.base = _OPTIONS[option](database.base)
+        if option == "NEW_BROKER" and database.base.read_only:
+            what = f"database {database.base.name} is read-only, so it keeps its broker id"
+            remedy = "The statement has no effect; set the database READ_WRITE before."
+            script.warn(database, s.source, what, remedy, Number.READ_ONLY_BROKER)
+        else:
+            database.base = _OPTIONS[option](database.base)
 
 
 _OPTIONS: Mapping[str, Callable[[Database], Database]] = {
@@ -60,6 +66,11 @@ _OPTIONS: Mapping[str, Callable[[Database], Database]] = {
     "DISABLE_BROKER": lambda d: replace(d, enabled=False),
     "NEW_BROKER": lambda d: replace(d, enabled=True, broker_id=renewed_broker_id(d.broker_id)),
     "ERROR_BROKER_CONVERSATIONS": lambda d: replace(d, enabled=True, error_epoch=d.error_epoch + 1),
+    "READ_ONLY": lambda d: replace(d, read_only=True),
+    "READ_WRITE": lambda d: replace(d, read_only=False),
+    "SINGLE_USER": lambda d: replace(d, single_user=True),
+    "RESTRICTED_USER": lambda d: replace(d, single_user=False),
+    "MULTI_USER": lambda d: replace(d, single_user=False),
     f"{HONOR_PRIORITY} ON": lambda d: replace(d, honor_priority=True),
     f"{HONOR_PRIORITY} OFF": lambda d: replace(d, honor_priority=False),
 }

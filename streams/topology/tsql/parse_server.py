@@ -25,6 +25,7 @@ from streams.topology.tsql.statements import (
 from streams.topology.tsql.tokens import TokenType
 
 BROKER_OPTIONS = ("ENABLE_BROKER", "DISABLE_BROKER", "NEW_BROKER", "ERROR_BROKER_CONVERSATIONS")
+ACCESS_OPTIONS = ("READ_ONLY", "READ_WRITE", "SINGLE_USER", "RESTRICTED_USER", "MULTI_USER")
 HONOR_PRIORITY = "HONOR_BROKER_PRIORITY"
 
 
@@ -43,8 +44,8 @@ def create_database(cursor: Cursor, source: Source) -> Statement | None:
     words = rest_of_statement(cursor)
     if "SNAPSHOT" in words:
         return None
-    empty = _WITH_CONTENT.isdisjoint(words)
-    return CreateDatabase(source, name, _broker_options(cursor, words, start), empty)
+    options = tuple(o for o in _broker_options(cursor, words, start) if o not in ACCESS_OPTIONS)
+    return CreateDatabase(source, name, options, empty=_WITH_CONTENT.isdisjoint(words))
 
 
 _WITH_CONTENT = frozenset({"ATTACH", "ATTACH_REBUILD_LOG", "COPY"})
@@ -73,15 +74,20 @@ def restore(cursor: Cursor, source: Source) -> Statement | None:
     words = rest_of_statement(cursor)
     while cursor.is_words("MOVE") and cursor.peek(1).kind is TokenType.STRING:
         words += (cursor.next().upper, *rest_of_statement(cursor))
-    options = _broker_options(cursor, words, start)
+    found = _broker_options(cursor, words, start)
+    options = tuple(option for option in found if option not in ACCESS_OPTIONS)
     return AlterDatabase(source, name, options) if options else None
 
 
 def _broker_options(cursor: Cursor, words: tuple[str, ...], start: int) -> tuple[str, ...]:
-    """Return the broker options among the words from ``start`` on."""
+    """Return the options that concern the broker among the words from ``start`` on."""
     options: list[str] = []
+    depth = 0
     for n, word in enumerate(words, start + 1):
-        if word in BROKER_OPTIONS:
+        mark = cursor.tokens[n - 1]
+        depth += mark.is_mark("(") - mark.is_mark(")")
+        # QUERY_STORE (OPERATION_MODE = READ_ONLY) does not concern the database's access.
+        if word in BROKER_OPTIONS or (word in ACCESS_OPTIONS and depth == 0):
             options.append(word)
         elif word == HONOR_PRIORITY:
             if cursor.tokens[n].upper not in ("ON", "OFF"):

@@ -36,7 +36,7 @@ ReadFile = Callable[[str, Source], str]
 DATABASE_KEYS = (
     "broker_id", "broker", "auto_created_local", "mirror", "message_types", "contracts", "queues",
     "services", "routes", "priorities", "bindings", "honor_broker_priority", "schemas",
-    "certificates", "grants", "procedures", "master_key",
+    "certificates", "grants", "procedures", "master_key", "read_only", "single_user",
 )  # fmt: skip
 ROUTE_KEYS = (
     "name", "service_name", "broker_instance", "address", "mirror_address", "lifetime", "expires",
@@ -83,6 +83,8 @@ def read_database(
         grants=read_grants(given["grants"], Securable.SERVICE) if "grants" in given else (),
         procedures=read_procedures(given["procedures"]) if "procedures" in given else {},
         master_key=given["master_key"].switch("master_key") if "master_key" in given else None,
+        read_only="read_only" in given and given["read_only"].switch("read_only"),
+        single_user="single_user" in given and given["single_user"].switch("single_user"),
     )
 
 

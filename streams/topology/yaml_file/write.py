@@ -130,6 +130,8 @@ def _database(d: Database, instance: str) -> dict[str, Any]:
             "mirror": d.mirror and {"pair": d.mirror.pair, "role": d.mirror.role.value},
             "broker": None if d.enabled else "disabled",
             "honor_broker_priority": d.honor_priority or None,
+            "read_only": d.read_only or None,
+            "single_user": d.single_user or None,
             "schemas": dict(d.schemas),
             "message_types": {
                 t.name: _given({"validation": t.validation.value, "schema": t.schema})
