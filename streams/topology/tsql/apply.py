@@ -56,7 +56,7 @@ def apply_script(
     for item in statements(lexer):
         match item:
             case Skipped():
-                notes.skipped.append(item)
+                _leave_out(script, item)
             case Misread():
                 _misread(script, item)
             case Step():
@@ -66,7 +66,13 @@ def apply_script(
     notes.remarks.extend(lexer.remarks.values())
 
 
+def _leave_out(script: Script, item: Skipped) -> None:
+    script.instance.leave_out(item)
+    script.notes.skipped.append(item)
+
+
 def _misread(script: Script, item: Misread) -> None:
+    script.instance.complete = False
     database = script.selected(item.source)
     finding = ddl_finding(
         f"{NOT_UNDERSTOOD}: {item.message}", item.remedy, script.subject(database), item.source,
@@ -84,7 +90,7 @@ def _apply(script: Script, step: Step, reading: Reading) -> None:
         if reading is Reading.STRICT:
             raise
         at = statement.source
-        script.notes.skipped.append(Skipped(step.kind, at.file, at.line, at.column, error.message))
+        _leave_out(script, Skipped(step.kind, at.file, at.line, at.column, error.message))
         return
     if step.kind:
         script.notes.understood[script.instance.base.name, step.kind] += 1

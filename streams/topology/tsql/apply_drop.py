@@ -33,7 +33,7 @@ def _drop(script: Script, s: DropObject) -> None:
         else:
             users = tuple(row.users(database, found))
             # If the effect of a statement is unknown, that statement may have dropped the users.
-            if users and script.complete:
+            if users and script.instance.complete:
                 what = f"{s.what} {found} is in use by {listed(users)}"
                 remedy = "The statement has no effect; first drop or alter what uses the object."
                 script.warn(database, s.source, what, remedy, Number.OBJECT_IN_USE)

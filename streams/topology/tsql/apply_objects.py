@@ -110,7 +110,7 @@ def _set_queue(script: Script, s: SetQueue) -> None:
         return
     made = replace(old, **_altered(old, s.changes), source=s.source)
     turned_on = s.changes.get("activation_status") and "activation" not in s.changes
-    if turned_on and made.activation is None and script.complete:
+    if turned_on and made.activation is None and script.instance.complete:
         what = f"queue {made.name} has no procedure to activate"
         script.warn(database, s.source, what, _PROCEDURE, Number.ACTIVATION_INCOMPLETE)
     else:

@@ -24,7 +24,6 @@ from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Grant
 from streams.topology.tsql.lexer import Remark
 from streams.topology.tsql.modules import Body
-from streams.topology.validate import NOT_UNDERSTOOD
 
 _D = TypeVar("_D")
 
@@ -41,17 +40,6 @@ class Notes:
     remarks: list[Remark] = field(default_factory=list)
     understood: Counter[tuple[str, str]] = field(default_factory=Counter)
     encodings: dict[str, str] = field(default_factory=dict)
-
-    def complete(self, instance: str) -> bool:
-        """Return whether the effects of all statements of an instance are known.
-
-        If not, a statement that was left out may have created, altered or dropped an object.
-        """
-        here = ("", instance)
-        unresolved = (s for s in self.skipped if s.why and s.kind != "BEGIN DIALOG")
-        return not any(s.instance in here for s in unresolved) and not any(
-            found.message.startswith(NOT_UNDERSTOOD) for found in self.findings
-        )
 
 
 class Sysnames(dict[str, _D]):
@@ -167,10 +155,16 @@ class DatabaseDraft:
 
 
 class InstanceDraft:
-    """A mutable instance with its databases; their names are case-insensitive."""
+    """A mutable instance with its databases; their names are case-insensitive.
+
+    ``complete``: the effects of all statements so far are known. If not, a statement that was left
+    out may have created, altered or dropped an object. ``knows_schemas``: none of these statements
+    creates a schema collection from a variable.
+    """
 
     def __init__(self, base: Instance) -> None:
         self.base = base
+        self.complete = self.knows_schemas = True
         every = (base.msdb, *base.databases.values())
         self._databases = {d.name.casefold(): DatabaseDraft(d) for d in every}
         self.grants: list[Grant] = list(base.grants)
@@ -191,6 +185,13 @@ class InstanceDraft:
         """Remove a user database; return whether it existed."""
         key = name.casefold()
         return key != MSDB and self._databases.pop(key, None) is not None
+
+    def leave_out(self, statement: Skipped) -> None:
+        """Record that a statement of the scripts has no effect here."""
+        if statement.why and statement.kind != "BEGIN DIALOG":
+            self.complete = False
+        if statement.kind == "CREATE XML":
+            self.knows_schemas = False
 
     def user_databases(self) -> Iterator[DatabaseDraft]:
         """Yield every database except msdb, in the order of first mention."""

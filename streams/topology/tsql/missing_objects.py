@@ -19,8 +19,6 @@ from streams.topology.tsql.draft import DatabaseDraft, InstanceDraft, Notes
 from streams.topology.tsql.script import SYSTEM_DATABASES
 from streams.topology.validate import ddl_finding
 
-_SCHEMAS = "CREATE XML"  # a schema collection whose text is in a variable is skipped
-
 
 class _Use(NamedTuple):
     """The use of an object: the user, the used object, and the place of the statement."""
@@ -33,14 +31,13 @@ class _Use(NamedTuple):
 
 def find_missing_objects(instance: InstanceDraft, notes: Notes) -> None:
     """Report each object that a statement of the instance's scripts needs and none creates."""
-    if not notes.complete(instance.base.name):
+    if not instance.complete:
         return
-    schemas = not any(one.kind == _SCHEMAS for one in notes.skipped)
     for database in instance.user_databases():
         name = database.base.name
         if name.casefold() not in SYSTEM_DATABASES:
             severity = Severity.WARNING if database.created else Severity.INFO
-            for use in (*_uses(database), *(_schemas(database) if schemas else ())):
+            for use in (*_uses(database), *(_schemas(database) if instance.knows_schemas else ())):
                 notes.findings.append(_finding(use, f"{instance.base.name}/{name}", severity))
 
 

@@ -57,11 +57,6 @@ class Script:
             remedy="Add USE database; before the first statement that needs one.",
         )  # fmt: skip
 
-    @property
-    def complete(self) -> bool:
-        """Return whether the effects of all statements so far are known."""
-        return self.notes.complete(self.instance.base.name)
-
     def database_of(self, name: Name, source: Source) -> DatabaseDraft:
         """Return the database that a three-part name states, or else the current database."""
         stated = name[0] if len(name) == 3 else ""
