@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ def _drop(script: Script, s: DropObject) -> None:
         elif old is None:
             script.no_such(s.what, name[-1], database, s.source)
         else:
-            users = tuple(row.users(database, found))
+            users = tuple(_users(database, s.what, found))
             # If the effect of a statement is unknown, that statement may have dropped the users.
             if users and script.instance.complete:
                 what = f"{s.what} {found} is in use by {listed(users)}"
@@ -41,46 +41,27 @@ def _drop(script: Script, s: DropObject) -> None:
                 row.remove(database, old)
 
 
-def _contracts_of_type(database: DatabaseDraft, name: str) -> Iterable[str]:
-    return (f"contract {c.name}" for c in database.contracts.values() if name in c.messages)
-
-
-def _users_of_contract(database: DatabaseDraft, name: str) -> Iterable[str]:
-    yield from (f"service {s.name}" for s in database.services.values() if name in s.contracts)
-    priorities = database.priorities.values()
-    yield from (f"broker priority {p.name}" for p in priorities if p.contract == name)
-
-
-def _services_on_queue(database: DatabaseDraft, name: str) -> Iterable[str]:
-    services = database.services.values()
-    return (f"service {s.name}" for s in services if s.queue.casefold() == name.casefold())
-
-
-def _priorities_of_service(database: DatabaseDraft, name: str) -> Iterable[str]:
-    priorities = database.priorities.values()
-    return (f"broker priority {p.name}" for p in priorities if p.local_service == name)
-
-
-def _nothing(_: DatabaseDraft, __: str) -> Iterable[str]:
-    return ()
+def _users(database: DatabaseDraft, what: str, name: str) -> Iterator[str]:
+    """Yield the objects that use an object, as listed on the page of its DROP statement."""
+    used = name.casefold() if what == "queue" else name
+    for kind, objects in (
+        ("contract", database.contracts),
+        ("service", database.services),
+        ("broker priority", database.priorities),
+    ):
+        yield from (f"{kind} {user}" for user in objects.users(what, used))
 
 
 @dataclass(frozen=True, slots=True)
 class _Dropped:
-    """The functions that find and remove one kind of object, and that find its users."""
+    """The functions that find and remove one kind of object."""
 
     find: Callable[[DatabaseDraft, str], Any]
     remove: Callable[[DatabaseDraft, Any], None]
     in_schema: bool = False
-    users: Callable[[DatabaseDraft, str], Iterable[str]] = _nothing
 
 
-def _kept_in(
-    field: str,
-    users: Callable[[DatabaseDraft, str], Iterable[str]] = _nothing,
-    *,
-    in_schema: bool = False,
-) -> _Dropped:
+def _kept_in(field: str, *, in_schema: bool = False) -> _Dropped:
     """Return the functions for the objects in a field of the draft."""
 
     def find(database: DatabaseDraft, name: str) -> Any:
@@ -90,7 +71,7 @@ def _kept_in(
     def remove(database: DatabaseDraft, old: Any) -> None:
         del getattr(database, field)[old.name]
 
-    return _Dropped(find, remove, in_schema, users)
+    return _Dropped(find, remove, in_schema)
 
 
 def _find_notification(database: DatabaseDraft, name: str) -> Procedure | None:
@@ -111,10 +92,10 @@ def _remove_schema(database: DatabaseDraft, name: str) -> None:
 
 _DROPPED: Mapping[str, _Dropped] = {
     "route": _Dropped(DatabaseDraft.route, DatabaseDraft.drop_route),
-    "message type": _kept_in("message_types", _contracts_of_type),
-    "contract": _kept_in("contracts", _users_of_contract),
-    "queue": _kept_in("queues", _services_on_queue, in_schema=True),
-    "service": _kept_in("services", _priorities_of_service),
+    "message type": _kept_in("message_types"),
+    "contract": _kept_in("contracts"),
+    "queue": _kept_in("queues", in_schema=True),
+    "service": _kept_in("services"),
     "broker priority": _kept_in("priorities"),
     "certificate": _kept_in("certificates"),
     "remote service binding": _kept_in("bindings"),
@@ -122,6 +103,6 @@ _DROPPED: Mapping[str, _Dropped] = {
     "procedure": _kept_in("procedures", in_schema=True),
     "xml schema collection": _Dropped(_find_schema, _remove_schema, in_schema=True),
 }
-"""The kinds of objects that DROP removes, by keywords; the users are those of the DROP pages."""
+"""The kinds of objects that DROP removes, by keywords."""
 
 DROP_HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {DropObject: _drop}

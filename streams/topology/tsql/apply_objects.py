@@ -203,7 +203,7 @@ def _set_binding(script: Script, s: SetBinding) -> None:
         return
     if s.create:
         made = Binding(s.name[-1], **s.changes, source=s.source)
-        others = [b.name for b in database.bindings.values() if b.service == made.service]
+        others = database.bindings.users("service", made.service)
         if others and database.bindings.find(made.name) is None:
             what = f"{_BINDING} {others[0]} already secures {made.service}"
             remedy = "The statement has no effect; keep only one of the two."

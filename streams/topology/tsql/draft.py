@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -42,14 +42,58 @@ class Notes:
     encodings: dict[str, str] = field(default_factory=dict)
 
 
-class Sysnames(dict[str, _D]):
-    """Objects with case-insensitive names, like all names of type sysname (U-01)."""
+Use = tuple[str, str | None]
+"""A used object: its kind, as in DROP, and its name; queues have case-folded names."""
 
-    def __init__(self, objects: Mapping[str, _D]) -> None:
+
+def _nothing(_: object) -> tuple[Use, ...]:
+    return ()
+
+
+class Objects(dict[str, _D]):
+    """Objects with case-sensitive names, and an index of what they use.
+
+    ``uses`` returns what an object uses. Without the index, each DROP would examine every object
+    of the database.
+    """
+
+    def __init__(
+        self, objects: Mapping[str, _D], uses: Callable[[_D], Iterable[Use]] = _nothing
+    ) -> None:
         super().__init__()
-        self._keys: dict[str, str] = {}
+        self._uses = uses
+        self._users: dict[Use, dict[str, None]] = {}
         for name, found in objects.items():
             self[name] = found
+
+    def __setitem__(self, name: str, found: _D) -> None:
+        if name in self:
+            self._forget(name)
+        super().__setitem__(name, found)
+        for used in self._uses(found):
+            self._users.setdefault(used, {})[name] = None
+
+    def __delitem__(self, name: str) -> None:
+        self._forget(name)
+        super().__delitem__(name)
+
+    def _forget(self, name: str) -> None:
+        for used in self._uses(self[name]):
+            self._users[used].pop(name, None)
+
+    def users(self, kind: str, name: str) -> tuple[str, ...]:
+        """Return the names of the objects that use an object."""
+        return tuple(self._users.get((kind, name), ()))
+
+
+class Sysnames(Objects[_D]):
+    """Objects with case-insensitive names, like all names of type sysname (U-01)."""
+
+    def __init__(
+        self, objects: Mapping[str, _D], uses: Callable[[_D], Iterable[Use]] = _nothing
+    ) -> None:
+        self._keys: dict[str, str] = {}
+        super().__init__(objects, uses)
 
     def __setitem__(self, name: str, found: _D) -> None:
         super().__setitem__(name, found)
@@ -66,6 +110,23 @@ class Sysnames(dict[str, _D]):
         return None if key is None else self.get(key)
 
 
+def _uses_of_contract(contract: Contract) -> Iterator[Use]:
+    return (("message type", name) for name in contract.messages)
+
+
+def _uses_of_service(service: Service) -> Iterator[Use]:
+    yield "queue", service.queue.casefold()
+    yield from (("contract", name) for name in service.contracts)
+
+
+def _uses_of_priority(priority: Priority) -> tuple[Use, ...]:
+    return ("contract", priority.contract), ("service", priority.local_service)
+
+
+def _uses_of_binding(binding: Binding) -> tuple[Use, ...]:
+    return (("service", binding.service),)
+
+
 class DatabaseDraft:
     """A mutable database; routes are found by case-insensitive name (U-01).
 
@@ -76,12 +137,12 @@ class DatabaseDraft:
         self.base = base
         self.created = False
         self.message_types: dict[str, MessageType] = dict(base.message_types)
-        self.contracts: dict[str, Contract] = dict(base.contracts)
+        self.contracts = Objects(base.contracts, _uses_of_contract)
         self.queues: Sysnames[Queue] = Sysnames(base.queues)
-        self.services: dict[str, Service] = dict(base.services)
+        self.services = Objects(base.services, _uses_of_service)
         self.schemas: Sysnames[str] = Sysnames(base.schemas)
-        self.priorities: Sysnames[Priority] = Sysnames({p.name: p for p in base.priorities})
-        self.bindings: Sysnames[Binding] = Sysnames({b.name: b for b in base.bindings})
+        self.priorities = Sysnames({p.name: p for p in base.priorities}, _uses_of_priority)
+        self.bindings = Sysnames({b.name: b for b in base.bindings}, _uses_of_binding)
         self.certificates: Sysnames[Certificate] = Sysnames(base.certificates)
         self.procedures: Sysnames[Procedure] = Sysnames(base.procedures)
         self.grants: list[Grant] = list(base.grants)
@@ -97,8 +158,8 @@ class DatabaseDraft:
         declared = self.queues.find(name)
         if declared is not None:
             return declared
-        named = (service.queue for service in self.services.values())
-        return next((Queue(n) for n in named if n.casefold() == name.casefold()), None)
+        users = self.services.users("queue", name.casefold())
+        return Queue(self.services[users[0]].queue) if users else None
 
     def route(self, name: str) -> Route | None:
         """Return the route with a name."""
@@ -132,9 +193,9 @@ class DatabaseDraft:
         return replace(
             self.base,
             message_types=self.message_types,
-            contracts=self.contracts,
+            contracts=dict(self.contracts),
             queues=dict(self.queues),
-            services=self.services,
+            services=dict(self.services),
             schemas=dict(self.schemas),
             priorities=tuple(self.priorities.values()),
             bindings=tuple(self.bindings.values()),
