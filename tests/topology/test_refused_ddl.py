@@ -76,6 +76,7 @@ def test_repeatable_scripts_are_not_reported(tmp_path: Path) -> None:
         ("CREATE CONTRACT D (M SENT BY ANY, M SENT BY TARGET)", "error", 8403),
         ("CREATE SERVICE T ON QUEUE sales.Q (C, C)", "error", 8404),
         ("ALTER SERVICE S (ADD CONTRACT [DEFAULT], ADD CONTRACT [DEFAULT])", "error", 8404),
+        ("ALTER SERVICE S (ADD CONTRACT C)", "warning", 8404),
         ("CREATE QUEUE R WITH ACTIVATION (MAX_QUEUE_READERS = 2, EXECUTE AS SELF)", "error", 9614),
         ("CREATE QUEUE R WITH ACTIVATION (STATUS = ON)", "error", 9614),
         ("ALTER QUEUE sales.Q WITH ACTIVATION (STATUS = ON)", "warning", 9614),

@@ -189,6 +189,11 @@ def _alter_service(script: Script, s: AlterService) -> None:
         return
     if _repeats(script, database, s, s.added):
         return
+    again = [name for name in s.added if name in old.contracts]
+    if again and script.instance.complete:
+        what = f"service {old.name} already accepts {listed(again)}"
+        script.warn(database, s.source, what, _TWICE, Number.CONTRACT_REPEATED)
+        return
     contracts = dict.fromkeys((*old.contracts, *s.added))
     for name in s.dropped:
         contracts.pop(name, None)
