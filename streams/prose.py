@@ -46,6 +46,18 @@ def wrapped(
     return lines or [first.rstrip()]
 
 
+def one_line(text: str) -> str:
+    """Return foreign text on one line; control characters are escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def lines(text: str) -> str:
+    """Return foreign text with its line breaks; each line is formatted by :func:`one_line`."""
+    return "\n".join(map(one_line, text.split("\n")))
+
+
 def counted(number: int, one: str, many: str = "") -> str:
     """Return a number and a noun: ``1 way``, ``1,024 ways``; by default ``many`` adds an s.
 

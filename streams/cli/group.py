@@ -216,7 +216,7 @@ def _drop_output() -> None:
 
 
 def _fail(ctx: click.Context, sentence: str, code: int) -> NoReturn:
-    from streams.cli.text.values import lines  # imported only on failure
+    from streams.prose import lines  # imported only on failure
 
     # The message may contain untrusted text.
     click.echo(folded(lines(f"hopline: {sentence}"), text_width(sys.stderr)), err=True)

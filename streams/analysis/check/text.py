@@ -8,7 +8,7 @@ from itertools import groupby
 from streams.analysis.check.page import page_url
 from streams.analysis.check.registry import Check
 from streams.analysis.check.run import Report
-from streams.prose import counted, wrapped
+from streams.prose import counted, lines, one_line, wrapped
 from streams.topology import Finding, Severity
 
 Paint = Callable[[Severity, str], str]
@@ -24,6 +24,7 @@ def _plain(severity: Severity, text: str) -> str:
 def report_text(report: Report, paint: Paint = _plain, site: str | None = None) -> str:
     """Return a report as text, worst findings first, wrapped to the output width (except paths).
 
+    Control characters are escaped here, not when the text is printed, because it has colours.
     ``site`` is the address of the documentation site, for a link to the page of each code.
     """
     return "\n".join(_lines(report, paint, site)) + "\n"
@@ -62,10 +63,10 @@ def _summary(report: Report) -> str:
 
 
 def _finding_lines(finding: Finding, paint: Paint) -> Iterator[str]:
-    place = str(finding.source) or "(no file)"
-    yield f"{paint(finding.severity, finding.code)}  {finding.subject}  {place}"
-    yield from wrapped(finding.message + ".", "  ")
-    yield from wrapped(finding.remedy, "  > ", "    ")
+    place = one_line(str(finding.source)) or "(no file)"
+    yield f"{paint(finding.severity, finding.code)}  {one_line(finding.subject)}  {place}"
+    yield from wrapped(lines(finding.message) + ".", "  ")
+    yield from wrapped(lines(finding.remedy), "  > ", "    ")
 
 
 def page_text(check: Check, site: str | None = None) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from streams.analysis.flows.flow_values import FlowAnswer
 from streams.analysis.flows.survey import FailurePoint, Survey
+from streams.analysis.mermaid import mermaid_label
 from streams.prose import percent
 from streams.routing import broker_key
 
@@ -56,13 +57,9 @@ class _Chart:
         return "\n".join(["flowchart LR", *nodes, *self.lines, *styles]) + "\n"
 
     def _arrow(self, one: str, arrow: str, label: str, other: str) -> None:
-        self.lines[f'  {one} {arrow}|"{_quoted(label)}"| {other}'] = None
+        self.lines[f'  {one} {arrow}|"{mermaid_label(label)}"| {other}'] = None
 
     def _node(self, label: str, style: str = "") -> str:
-        shape = f'["{_quoted(label)}"]{style}'
+        shape = f'["{mermaid_label(label)}"]{style}'
         name, _ = self.nodes.setdefault(label, (f"n{len(self.nodes)}", shape))
         return name
-
-
-def _quoted(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

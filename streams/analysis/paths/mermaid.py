@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from streams.analysis.answers import decided
 from streams.analysis.explain_text import failure_text
+from streams.analysis.mermaid import mermaid_label
 from streams.analysis.paths.network import State
 from streams.analysis.paths.path import Paths
 from streams.analysis.paths.path_graph import MessagePath
@@ -66,7 +67,7 @@ class _Chart:
         """Return the chart."""
         lines = ["flowchart LR", *(f"  {name}{shape}" for name, shape in self.nodes.values())]
         for (one, arrow, other), labels in self.edges.items():
-            label = f'|"{_quoted(", ".join(labels))}"|' if labels else ""
+            label = f'|"{mermaid_label(", ".join(labels))}"|' if labels else ""
             lines.append(f"  {one} {arrow}{label} {other}")
         return "\n".join([*lines, "  classDef bad stroke:#c00,stroke-width:2px"]) + "\n"
 
@@ -74,10 +75,5 @@ class _Chart:
         return self._add(("instance", state.instance), '["{}"]', state.instance)
 
     def _add(self, key: tuple[str, str], shape: str, text: str) -> str:
-        made = (f"n{len(self.nodes)}", shape.format(_quoted(text)))
+        made = (f"n{len(self.nodes)}", shape.format(mermaid_label(text)))
         return self.nodes.setdefault(key, made)[0]
-
-
-def _quoted(text: str) -> str:
-    """Return a label with Mermaid's and HTML's special characters escaped."""
-    return "".join(c if c not in '"#&<>`\n' else f"#{ord(c)};" for c in text)

@@ -22,7 +22,7 @@ from streams.cli.group import version
 from streams.cli.options.answer import format_option
 from streams.cli.options.duration import DURATION
 from streams.cli.options.topology import ensure_something, find_folder
-from streams.cli.text.terminal import BAD, CARE, show
+from streams.cli.text.terminal import BAD, CARE, show_coloured
 from streams.errors import UsageError
 from streams.prose import clipped
 from streams.topology import SUPPRESSIONS_FILE, Severity, Suppression, load, load_suppressions
@@ -94,7 +94,7 @@ def _suppressions(folder: Path, named: Path | None) -> tuple[Suppression, ...]:
 
 def _print(report: Report, format_: str, folder: Path) -> None:
     if format_ == "text":
-        show(report_text(report, _paint, documentation_url()))
+        show_coloured(report_text(report, _paint, documentation_url()))
         return
     result = report.to_json()
     if format_ == "sarif":

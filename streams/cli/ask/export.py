@@ -13,7 +13,9 @@ from streams.cli.options.answer import timeout_option
 from streams.cli.options.output_folder import output_folder, write_text
 from streams.cli.options.settings import config_option, properties_option, setting_option
 from streams.cli.options.topology import TopologyArgument
+from streams.cli.text.terminal import write
 from streams.errors import UsageError
+from streams.prose import one_line
 from streams.topology import Topology
 from streams.topology.export import (
     LeftOut,
@@ -75,7 +77,7 @@ def export(
         )
     if at is not None:
         script = _script(topology, at)
-        click.echo(script.text, nl=False)
+        write(script.text)
         _report(script.left)
         return
     assert output is not None, "one of them is given"
@@ -117,4 +119,4 @@ def _script(topology: Topology, at: str) -> Script:
 
 def _report(left: Iterable[LeftOut]) -> None:
     for one in left:
-        click.echo(f"not in the T-SQL: {one}", err=True)
+        click.echo(one_line(f"not in the T-SQL: {one}"), err=True)

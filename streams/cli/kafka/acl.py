@@ -16,19 +16,17 @@ from streams.cli.options.confirm import Changes, confirm, step, yes_option
 from streams.cli.options.parts import clusters_of_parts, part_option
 from streams.cli.options.shared import cluster_options
 from streams.cli.options.topology import TopologyArgument
-from streams.cli.text.values import one_line
+from streams.cli.text.terminal import write
 from streams.errors import UsageError
 from streams.kafka import Cluster, create_acls, set_passwords
 from streams.live.parts import Part, parts_of
-from streams.prose import counted
+from streams.prose import counted, one_line
 from streams.settings import Sourced, read_secret
 from streams.topology import Topology
 from streams.wire import Topics
 from streams.wire.acl import Granted, Resource, Role, roles_of
 
-_HEAD = """\
-# Set first: AT="--bootstrap-server HOST:PORT --command-config admin.properties"
-"""
+_HEAD = '# Set first: AT="--bootstrap-server HOST:PORT --command-config admin.properties"'
 
 
 @click.command()
@@ -102,10 +100,8 @@ def acl(
     if format_ == "json":
         click.echo(json.dumps(_as_json(found), indent=2))
     elif not wanted:
-        click.echo(_HEAD, nl=False)
-        for each in found:
-            for line in _lines(each):
-                click.echo(line)
+        commands = [line for each in found for line in _lines(each)]
+        write("\n".join([_HEAD, *commands, ""]))
     if not wanted:
         return
     known = {} if passwords is None else _passwords(passwords, found)

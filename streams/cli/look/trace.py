@@ -18,11 +18,10 @@ from streams.cli.options.parameters import BROKER_ID, SENDER, SERVICE
 from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.options.topology import hash_option
 from streams.cli.text.terminal import BAD, CARE, show
-from streams.cli.text.values import one_line
 from streams.kafka import read_catalog
 from streams.live.admin.statements import live_topology
 from streams.live.trace import Leg, Probe, Tracer, Verdict, walk_all
-from streams.prose import counted
+from streams.prose import counted, one_line
 
 _WORDS = {r"(?<=\d )lost$": BAD, r"(?<=\d )by another path\b": CARE}
 

@@ -19,12 +19,11 @@ from streams.cli.options.settings import credentials
 from streams.cli.options.shared import cluster_of, cluster_options
 from streams.cli.options.together import together
 from streams.cli.text.terminal import show
-from streams.cli.text.values import lines
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, stated_cluster
 from streams.live.engines import Engine, LocalEngine
 from streams.live.verify import Asked, Verified, verify_captures, verify_clusters
-from streams.prose import counted
+from streams.prose import counted, lines
 from streams.report import Span
 from streams.report.dialog_filter import LIVE, DialogFilter
 from streams.topology import Cluster as Stated

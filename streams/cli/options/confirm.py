@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 import click
 
 from streams.cli.exit_codes import NOT_OK
-from streams.cli.text.values import one_line
 from streams.kafka import Cluster
-from streams.prose import listed
+from streams.prose import listed, one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from streams.analysis.places import unknown
-from streams.cli.text.values import one_line
 from streams.errors import UsageError
-from streams.prose import clipped, listed, meant, wrapped
+from streams.prose import clipped, listed, meant, one_line, wrapped
 from streams.resources import topologies_dir
 from streams.routing import broker_key
 from streams.topology import MSDB, Database, Instance, Topology, empty_database, load

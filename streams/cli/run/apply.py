@@ -21,7 +21,7 @@ from streams.errors import UsageError
 from streams.kafka import Cluster, Deployment, demand_stateable, deploy, preview, read_catalog
 from streams.live.admin.open_dialogs import Broken, find_broken
 from streams.live.parts import Part, parts_of, refuse_another
-from streams.prose import counted
+from streams.prose import counted, one_line
 from streams.topology import Severity, Topology
 from streams.wire import Topics
 from streams.wire.acl import refuse_conflicts
@@ -90,7 +90,7 @@ def apply(
         planned = [_do(each, prune=prune, verbose=format_ == "text") for each in planned]
     for each in planned:
         for finding in filter(None, (*each.plan.findings, each.plan.warning)):
-            click.echo(f"hopline: {finding}", err=True)
+            click.echo(one_line(f"hopline: {finding}"), err=True)
     if format_ == "json":
         click.echo(json.dumps(_as_json(planned), indent=2))
     elif refused:
@@ -133,13 +133,13 @@ def _show(each: _Planned) -> None:
     if each.part.name:
         click.echo(f"cluster {each.part.name} at {each.cluster.bootstrap}")
     for mark, what in rows:
-        click.echo(f"  {mark} {what}")
+        click.echo(one_line(f"  {mark} {what}"))
     if not rows:
         click.echo("nothing to do")
     for one in broken[:_MOST]:
         side = "initiator" if one.is_initiator else "target"
         where = f"{one.instance}/{one.database}/{one.service}"
-        click.echo(f"  ! {one.conversation} ({side}, {where}): {one.why}")
+        click.echo(one_line(f"  ! {one.conversation} ({side}, {where}): {one.why}"))
     if len(broken) > _MOST:
         click.echo(f"  ! and {len(broken) - _MOST} more")
 

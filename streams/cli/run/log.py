@@ -12,8 +12,8 @@ import logging
 import sys
 from datetime import UTC, datetime
 
-from streams.cli.text.values import lines, shorten
-from streams.prose import clipped, counted
+from streams.cli.text.values import shorten
+from streams.prose import clipped, counted, lines
 from streams.settings import LogFormat
 from streams.workers import WORKING
 

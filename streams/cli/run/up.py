@@ -26,7 +26,6 @@ from streams.cli.run.apply import refuse_broken
 from streams.cli.run.remote_text import remote_json, remote_lines
 from streams.cli.run.up_text import STATES, status_lines, statuses_json
 from streams.cli.text.terminal import show
-from streams.cli.text.values import one_line
 from streams.errors import UsageError
 from streams.live import (
     Health,
@@ -40,7 +39,7 @@ from streams.live import (
     worst,
 )
 from streams.live.remote import find_remote_status
-from streams.prose import counted
+from streams.prose import counted, one_line
 from streams.topology import Topology, load
 
 F = TypeVar("F", bound=Callable[..., Any])

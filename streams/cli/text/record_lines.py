@@ -9,8 +9,8 @@ import click
 
 from streams.cli.text.records import what, where
 from streams.cli.text.terminal import table_width
-from streams.cli.text.values import clock, day, middle, one_line, shorten
-from streams.prose import wrapped
+from streams.cli.text.values import clock, day, middle, shorten
+from streams.prose import one_line, wrapped
 from streams.wire.describe import Description
 
 SHORTEST_ID = 8

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from xml.sax.saxutils import unescape
 
-from streams.cli.text.values import LONGEST_BODY, body_text, one_line, shorten, type_text
-from streams.prose import listed
+from streams.cli.text.values import LONGEST_BODY, body_text, shorten, type_text
+from streams.prose import listed, one_line
 from streams.protocol import CHUNK, DEFAULT, DIALOG_TIMER, END_DIALOG, ERROR, State
 
 Description = Mapping[str, Any]

@@ -11,6 +11,8 @@ from typing import TextIO
 
 import click
 
+from streams.prose import lines, wrapped
+
 NARROWEST, WIDEST = 60, 160
 """Width in columns: the minimum for lines of records, and the maximum for sentences."""
 BAD, CARE, GOOD = "red", "yellow", "green"
@@ -52,8 +54,25 @@ def coloured() -> bool | None:
 
 
 def show(text: str, words: Words | None = None) -> None:
-    """Print human-readable text, folded to the terminal's width, with coloured words."""
-    click.echo(painted(folded(text.removesuffix("\n"), text_width()), words or {}))
+    """Print human-readable text, folded to the terminal's width, with coloured words.
+
+    Control characters are escaped, because names may contain them.
+    """
+    shown = lines(text.removesuffix("\n"))
+    click.echo(painted(folded(shown, text_width()), words or {}))
+
+
+def show_coloured(text: str) -> None:
+    """Print text like :func:`show`; it has colours, so its names must be escaped already."""
+    click.echo(folded(text.removesuffix("\n"), text_width()))
+
+
+def write(content: str) -> None:
+    """Print a script or a document: to a file or pipe unchanged, to a terminal escaped.
+
+    ``color`` prevents that click removes parts of names that look like colours.
+    """
+    click.echo(lines(content) if sys.stdout.isatty() else content, nl=False, color=True)
 
 
 def painted(text: str, words: Words) -> str:
@@ -78,8 +97,6 @@ def _rows(line: str, width: int) -> list[str]:
     plain = click.unstyle(line)
     if len(plain) <= width:
         return [line]
-    from streams.prose import wrapped  # --help does not need this import
-
     begin = len(plain) - len(plain.lstrip())
     gap = _GAP.search(plain)
     hang = gap.end() if gap and gap.end() <= width // 2 else begin + 2

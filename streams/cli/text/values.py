@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from streams.prose import one_line
 from streams.system_names import PREFIX
 
 LONGEST_BODY = 60
@@ -34,16 +35,6 @@ def instant(at: int | None) -> str | None:
 def utc(at: float) -> str:
     """Return epoch seconds as ``2026-11-03T12:03:04+00:00``."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
-
-
-def one_line(text: str) -> str:
-    """Return foreign text on one line; control characters are escaped."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
-def lines(text: str) -> str:
-    """Return foreign text with its line breaks; each line is formatted by :func:`one_line`."""
-    return "\n".join(map(one_line, text.split("\n")))
 
 
 def shorten(text: str, width: int) -> str:
