@@ -94,6 +94,5 @@ def _apply(script: Script, step: Step, reading: Reading) -> None:
         return
     if step.kind:
         script.notes.understood[script.instance.base.name, step.kind] += 1
-    if script.effect and not isinstance(statement, Evidence):
-        for choice in step.choices:
-            choice.effect = True
+    if script.effect and not isinstance(statement, Evidence) and step.choice is not None:
+        step.choice.take()

@@ -7,13 +7,12 @@ first branch with an effect is applied. CATCH blocks are not applied.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from streams.topology.findings import Source
 from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.statements import Choice
-from streams.topology.tsql.values import Known, Variables
+from streams.topology.tsql.variables import Changes, Variables
 
 
 class Form(Enum):
@@ -30,19 +29,40 @@ class Form(Enum):
 _BLOCKS = (Form.BLOCK, Form.TRY, Form.CATCH)
 
 
-@dataclass(slots=True)
 class Frame:
-    """One level of nesting.
+    """One level of nesting; ``source``: the place of a condition that cannot be evaluated.
 
-    ``before``: the variables at its start; ``otherwise``: the variables at the end of the other
-    branch. ``source``: the place of a condition that has not been reported as unknown yet.
+    ``other``: the variables that the first branch has changed, if this is the ELSE. What depends on
+    the frames around this one is computed only once, because thousands of frames may be nested:
+    ``guarded``: there is a condition; ``taken``: the innermost first branch; ``dead``: why
+    statements here are not applied.
     """
 
-    form: Form
-    choice: Choice
-    before: dict[str, Known] = field(default_factory=dict)
-    otherwise: dict[str, Known] | None = None
-    source: Source | None = None
+    def __init__(self, form: Form, around: Frame | None, source: Source | None) -> None:
+        self.form, self.around, self.source = form, around, source
+        self.choice = Choice(around.taken if around else None)
+        self.guarded: bool = form is not Form.BLOCK or (around is not None and around.guarded)
+        self.taken: Choice | None = None
+        self.dead = ""
+        self.other: Changes = {}
+        self._enter()
+
+    def otherwise(self, changed: Changes) -> None:
+        """Continue with the ELSE; the first branch has changed these variables."""
+        self.form = Form.ELSE
+        self.other = changed
+        self._enter()
+
+    def _enter(self) -> None:
+        around = self.around
+        self.taken = around.taken if around else None
+        self.dead = around.dead if around else ""
+        if self.form is Form.THEN:
+            self.taken = self.choice
+        elif self.form is Form.CATCH:
+            self.dead = self.dead or "CATCH"
+        elif self.form is Form.ELSE and self.choice.effect:
+            self.dead = self.dead or "ELSE"
 
 
 class Blocks:
@@ -52,18 +72,27 @@ class Blocks:
         self.variables = variables
         self.outer = outer
         self.frames: list[Frame] = []
+        self._around = outer.innermost if outer else None
+        self._unknown: list[Frame] = []  # those whose condition has not been reported
+
+    @property
+    def innermost(self) -> Frame | None:
+        """Return the frame around the next statement."""
+        return self.frames[-1] if self.frames else self._around
 
     def open(self, form: Form, unknown: Source | None = None) -> None:
         """Start a frame; ``unknown`` is the place of a condition that cannot be evaluated."""
-        before = {} if form in (Form.BLOCK, Form.TRY) else dict(self.variables)
-        self.frames.append(Frame(form, Choice(), before, source=unknown))
+        frame = Frame(form, self.innermost, unknown)
+        if form not in (Form.BLOCK, Form.TRY):
+            self.variables.branch()
+        if unknown is not None:
+            self._unknown.append(frame)
+        self.frames.append(frame)
 
     def close(self) -> None:
         """End the innermost block, and the branches that still wait for a statement."""
         while self.frames:
-            frame = self.frames.pop()
-            self._merge(frame)
-            if frame.form in _BLOCKS:
+            if self._pop().form in _BLOCKS:
                 return
 
     def completed(self, cursor: Cursor) -> None:
@@ -73,47 +102,29 @@ class Blocks:
             behind = cursor.is_mark(";") and cursor.peek(1).upper == "ELSE"
             if frame.form is Form.THEN and (behind or cursor.is_words("ELSE")):
                 cursor.at += 2 if behind else 1
-                frame.form = Form.ELSE
-                frame.otherwise = dict(self.variables)
-                self._set(frame.before)
+                frame.otherwise(self.variables.undo())
                 return
-            self._merge(self.frames.pop())
+            self._pop()
 
-    def _merge(self, frame: Frame) -> None:
-        """Keep the variables that are the same whether or not the branch is taken."""
-        if frame.form in (Form.BLOCK, Form.TRY):
-            return
-        other = frame.before if frame.otherwise is None else frame.otherwise
-        self._set({k: v for k, v in self.variables.items() if k in other and other[k] == v})
-
-    def _set(self, variables: dict[str, Known]) -> None:
-        kept = dict(variables)
-        self.variables.clear()
-        self.variables.update(kept)
-
-    def all_frames(self) -> list[Frame]:
-        """Return every frame, outermost first."""
-        return [*(self.outer.all_frames() if self.outer else ()), *self.frames]
+    def _pop(self) -> Frame:
+        frame = self.frames.pop()
+        if frame.form not in (Form.BLOCK, Form.TRY):
+            self.variables.merge(frame.other)
+        if self._unknown and self._unknown[-1] is frame:
+            self._unknown.pop()
+        return frame
 
     def dead(self) -> str:
         """Return why statements here are not applied: CATCH, or ELSE after an applied branch."""
-        for frame in self.all_frames():
-            if frame.form is Form.CATCH:
-                return "CATCH"
-            if frame.form is Form.ELSE and frame.choice.effect:
-                return "ELSE"
-        return ""
+        return self.innermost.dead if self.innermost else ""
 
     def unknown(self) -> list[Source]:
         """Return the surrounding conditions that cannot be evaluated, each once."""
-        found = [frame for frame in self.all_frames() if frame.source is not None]
-        sources = [frame.source for frame in found if frame.source is not None]
-        for frame in found:
-            frame.source = None
-        return sources
+        outer = self.outer.unknown() if self.outer else []
+        found, self._unknown = self._unknown, []
+        return [*outer, *(frame.source for frame in found if frame.source is not None)]
 
-    def under(self) -> tuple[tuple[Choice, ...], bool]:
-        """Return the choices that depend on an effect here, and whether there is a condition."""
-        frames = self.all_frames()
-        guarded = any(frame.form is not Form.BLOCK for frame in frames)
-        return tuple(f.choice for f in frames if f.form is Form.THEN), guarded
+    def under(self) -> tuple[Choice | None, bool]:
+        """Return the choice that depends on an effect here, and whether there is a condition."""
+        frame = self.innermost
+        return (None, False) if frame is None else (frame.taken, frame.guarded)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from streams.topology.tsql.cursor import Cursor
+from streams.topology.tsql.parentheses import Parentheses
 from streams.topology.tsql.tokens import Token, TokenType
 
 # fmt: off
@@ -100,12 +101,19 @@ def read_over(
             text = token.text
             if text == "(":
                 depth += 1
+                known = None if broken else cursor.parentheses
+                if known is not None and known.is_open(since, at):
+                    cursor.at = known.next_end(at)
+                    if not cursor.at:
+                        read_over(cursor, start, understood, broken=True, since=since)
+                    return
             elif text == ")":
                 depth -= 1
             elif text == ";" and depth <= 0:
                 break
         elif kind in (TokenType.END, TokenType.DIRECTIVE):
             if depth > 0 and not broken:  # an unclosed parenthesis must not hide a statement
+                cursor.parentheses = Parentheses(tokens, _ends_any)
                 read_over(cursor, start, understood, broken=True, since=since)
                 return
             break
@@ -118,6 +126,11 @@ def is_label(tokens: Sequence[Token], at: int) -> bool:
     if tokens[at].upper in STARTS or tokens[at].kind is not TokenType.WORD:
         return False
     return tokens[at + 1].is_mark(":") and tokens[at + 2].text != ":"
+
+
+def _ends_any(tokens: Sequence[Token], at: int) -> bool:
+    """Return whether any statement ends before a token, even inside parentheses."""
+    return tokens[at].first and (tokens[at].upper in _OBJECTS or is_label(tokens, at))
 
 
 def _begins(cursor: Cursor, first: Token) -> bool:

@@ -8,9 +8,10 @@ from typing import NoReturn
 from streams.errors import InputError
 from streams.prose import clipped
 from streams.topology.findings import Source
+from streams.topology.tsql.parentheses import Parentheses
 from streams.topology.tsql.statements import Name
 from streams.topology.tsql.tokens import Reading, Token, TokenType
-from streams.topology.tsql.values import Variables
+from streams.topology.tsql.variables import Budget, Variables
 
 _DIGITS = 38
 """Maximum number of digits of a number in SQL Server."""
@@ -21,7 +22,8 @@ _SYSNAME = 128
 class Cursor:
     """A position in the tokens of one batch. ``syntax`` is the remedy of all errors here.
 
-    ``variables``: the values known at this position (:mod:`streams.topology.tsql.values`).
+    ``variables``: the values known at this position (:mod:`streams.topology.tsql.variables`);
+    ``parentheses``: set if one of the batch's parentheses is not closed.
     """
 
     def __init__(
@@ -32,7 +34,8 @@ class Cursor:
         self.reading = reading
         self.at = 0
         self.syntax = ""
-        self.variables: Variables = {}
+        self.parentheses: Parentheses | None = None
+        self.variables = Variables(Budget(0))
 
     @property
     def token(self) -> Token:

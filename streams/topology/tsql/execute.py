@@ -76,7 +76,12 @@ def _of_parameter(cursor: Cursor, tokens: Sequence[Token], database: str | None)
 
 
 def _text(cursor: Cursor, tokens: Sequence[Token], database: str | None) -> Execution:
+    budget = cursor.variables.budget
     known = settled(tokens, cursor.variables)
+    if known is not None and isinstance(known.value, str):
+        budget.spend(known.added)
+    if budget.exhausted and (known is None or known.added):
+        return Execution(why=f"variables and dynamic SQL add more than {budget.limit:,} characters")
     if known is not None and isinstance(known.value, str):
         return Execution(text=known.value, place=known.origin, database=database)
     return Execution(why="its text is known only at run time")

@@ -25,9 +25,12 @@ from streams.topology.tsql.tokens import (
     Reading,
     Token,
     TokenType,
+    content,
 )
 
 _PART = 200_000  # tokens, about 40 MB of memory
+_MOST_UNCLOSED = 20
+"""Maximum number of comments and brackets without end; each search reads the rest of the script."""
 _PART_STARTS = frozenset({"DECLARE", "DELETE", "INSERT", "PRINT", "SELECT", "UPDATE"})
 _WORD, _MARK = TokenType.WORD, TokenType.MARK
 _new = tuple.__new__
@@ -78,6 +81,7 @@ class Lexer:
         self._upper: dict[str, str] = {}
         self._doubtful: bool | None = None
         self._part = _PART
+        self._unclosed = 0
 
     def batches(self) -> Iterator[Batch | InputError]:
         """Yield each batch; in as-found reading, yield an error in place of an invalid batch.
@@ -175,7 +179,7 @@ class Lexer:
             self._count_lines(raw, start)
             kind = TokenType.QUOTED if group in _NAMES else TokenType.STRING
             self._remark(group)
-            text = self._put_variables(_content(raw, group), line, column)
+            text = self._put_variables(content(raw, group), line, column)
             place = self.place or (line, column)
             tokens.append(Token(kind, text, *place, first=first))
         elif group == "word" and "$(" in raw:
@@ -267,12 +271,16 @@ class Lexer:
             remedy = f"Close it with {CLOSES[mark]}; inside it, {CLOSES[mark]} is written twice."
         self._at = start
         message = f"{what} begins here and is not closed"
+        self._unclosed += mark in "[/"
+        if self._unclosed > _MOST_UNCLOSED:
+            message += f", like {_MOST_UNCLOSED} others; the rest of the script is not read"
         return InputError(message, file=self.file, line=line, column=column, remedy=remedy)
 
     def _resume(self) -> None:
         """After an error, continue after the next GO."""
         self._doubtful = True
-        found = None if self.place else GO_LINE.search(self.text, self._at)
+        stops = self.place or self._unclosed > _MOST_UNCLOSED
+        found = None if stops else GO_LINE.search(self.text, self._at)
         end = len(self.text) if found is None else found.end()
         for line in NEW_LINE.finditer(self.text, self._at, end):
             self._line += 1
@@ -285,11 +293,3 @@ class Lexer:
             return
         known = self.remarks.setdefault(message, Remark(message, self.file, self._line, 0))
         known.count += 1
-
-
-def _content(raw: str, group: str) -> str:
-    """Return the text between the quotes, with each doubled quote reduced to one."""
-    begin = 1 if raw[0] not in "nN" else 2
-    inner = raw[begin:-1]
-    closing = {"string": "'", "bracket": "]", "quote": '"'}.get(group)
-    return inner if closing is None else inner.replace(closing * 2, closing)

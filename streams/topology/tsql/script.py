@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
@@ -39,12 +40,13 @@ class Script:
         """Return the current database, if any: the selected or the only database."""
         if self.current is not None:
             return self.instance.ensure(self.current, source)
-        only = [
+        users = (
             d
             for d in self.instance.user_databases()
             if d.base.name.casefold() not in SYSTEM_DATABASES
-        ]
-        return only[0] if len(only) == 1 else None
+        )
+        first_two = [*islice(users, 2)]
+        return first_two[0] if len(first_two) == 1 else None
 
     def database(self, source: Source) -> DatabaseDraft:
         """Return the current database; raise InputError if no database is selected."""

@@ -17,9 +17,20 @@ Name = tuple[str, ...]
 
 @dataclass(slots=True)
 class Choice:
-    """An IF that is not evaluated; ``effect``: its first branch had an effect."""
+    """An IF that is not evaluated; ``effect``: its first branch had an effect.
 
+    ``outer``: the IF whose first branch contains this one.
+    """
+
+    outer: Choice | None = None
     effect: bool = False
+
+    def take(self) -> None:
+        """Record an effect in the first branch, which is also one in all outer first branches."""
+        choice: Choice | None = self
+        while choice is not None and not choice.effect:
+            choice.effect = True
+            choice = choice.outer
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,7 @@ class Step:
 
     kind: str
     statement: Statement
-    choices: tuple[Choice, ...] = ()
+    choice: Choice | None = None
     guarded: bool = False
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from streams.topology.tsql.assign import forget
 from streams.topology.tsql.blocks import Blocks, Form
 from streams.topology.tsql.boundaries import end_of_condition, read_over
 from streams.topology.tsql.conditions import asks_the_catalog
@@ -66,7 +65,7 @@ def _condition(cursor: Cursor, blocks: Blocks, word: str) -> None:
     cursor.at = end_of_condition(cursor)
     if word == "WHILE":
         # The assignments that follow may have run in an earlier iteration of the loop.
-        forget(cursor.variables, cursor.tokens[cursor.at :])
+        cursor.variables.forget_from(cursor.tokens, cursor.at)
         blocks.open(Form.LOOP)
     else:
         known = asks_the_catalog(cursor.tokens[start : cursor.at])

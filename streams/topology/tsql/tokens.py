@@ -69,11 +69,12 @@ _PLAIN = r"""
     | (?P<number>0[xX][0-9A-Fa-f]*|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)
     | (?P<mark>.)
 """
-# The order matters. The second alternative matches '...’ if the line has no other quote.
+# The order matters. The second alternative matches '...’ if the line has no other quote. A low
+# quote ends the search for the end of another one, so a line of them is not searched from each.
 _TYPOGRAPHIC = r"""
-      (?P<curved>[nN]?[‘’‚‛][^‘’‛'\r\n]*+[‘’‛'])
-    | (?P<half>[nN]?'[^'‘’\r\n]*+’(?=[^\S\r\n]*(?:[,;)\r\n]|\Z))(?![^\r\n]*'))
-    | (?P<curved_quote>[“”„][^“”"\r\n]*+[“”"])
+      (?P<curved>[nN]?(?:[‘’‛][^‘’‛'\r\n]*+|‚[^‘’‚‛'\r\n]*+)[‘’‛'])
+    | (?P<half>[nN]?'[^'‘’\r\n]*+’(?=[^\S\r\n]*+(?:[,;)\r\n]|\Z))(?![^'\r\n]*+'))
+    | (?P<curved_quote>(?:[“”][^“”"\r\n]*+|„[^“”„"\r\n]*+)[“”"])
     | (?P<dash>[–—][^\r\n]*+)
     | (?P<invisible>[\u200b-\u200d\u2060\ufeff\ufffd\u00ad\x00\x1a]+)
 """
@@ -94,15 +95,23 @@ REMARKS = {
 """Notes for text that as-found reading accepts but the engine would reject."""
 
 LINE = re.compile(
-    r"(?P<go>go(?:[^\S\r\n]+\d+)?)[^\S\r\n]*;?[^\S\r\n]*(?:--[^\r\n]*)?(?=\r|\n|\Z)"
+    r"(?P<go>go(?:[^\S\r\n]++\d++)?+)[^\S\r\n]*+(?:;[^\S\r\n]*+)?+(?:--[^\r\n]*+)?+(?=\r|\n|\Z)"
     r"|(?P<directive>(?::[a-z!]|!!)[^\r\n]*)",
     re.IGNORECASE,
 )
 GO_LINE = re.compile(
-    r"^[^\S\r\n]*go(?:[^\S\r\n]+\d+)?[^\S\r\n]*;?[^\S\r\n]*(?:--[^\r\n]*)?\r?$",
+    r"^[^\S\r\n]*+go(?:[^\S\r\n]++\d++)?+[^\S\r\n]*+(?:;[^\S\r\n]*+)?+(?:--[^\r\n]*+)?+\r?$",
     re.IGNORECASE | re.MULTILINE,
 )
 COMMENT_EDGE = re.compile(r"/\*|\*/")
 NEW_LINE = re.compile(r"\r\n|\r|\n")
 OPENS = {"'": "a string", "[": "a name in brackets", '"': "a name in double quotes"}
 CLOSES = {"'": "'", "[": "]", '"': '"'}
+
+
+def content(raw: str, group: str) -> str:
+    """Return the text between the quotes, with each doubled quote reduced to one."""
+    begin = 1 if raw[0] not in "nN" else 2
+    inner = raw[begin:-1]
+    closing = {"string": "'", "bracket": "]", "quote": '"'}.get(group)
+    return inner if closing is None else inner.replace(closing * 2, closing)

@@ -6,27 +6,15 @@ so is every expression that contains one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 
 from streams.topology.tsql.tokens import Token, TokenType
-
-Value = str | int
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A known value; ``origin`` is its first literal."""
-
-    value: Value
-    origin: Token = field(compare=False)
-
-
-Variables = MutableMapping[str, Known]
-"""The variables with a known value, by case-folded name."""
+from streams.topology.tsql.variables import Known, Value, Variables
 
 _LONGEST = 4_000_000  # characters; without a limit, a loop that doubles a string never ends
+_LONGEST_NAME = 128  # characters of a sysname
 _DEEPEST = 32
+_COPIED = 1_000  # copied characters that count as one added character
 
 
 class _UnknownError(Exception):
@@ -36,12 +24,13 @@ class _UnknownError(Exception):
 class _Reader:
     """Reads one expression from tokens."""
 
-    def __init__(self, tokens: Sequence[Token], variables: Mapping[str, Known]) -> None:
+    def __init__(self, tokens: Sequence[Token], variables: Variables) -> None:
         self.tokens = tokens
         self.origin: Token | None = None
         self.variables = variables
         self.at = 0
         self.depth = 0
+        self.literal = 0  # characters of literals
 
     def mark(self, mark: str) -> bool:
         """Consume a mark if it is next."""
@@ -69,7 +58,10 @@ class _Reader:
             value = self.term()
             self.need(isinstance(value, str) and size + len(value) <= _LONGEST)
         self.depth -= 1
-        return "".join([*parts, str(value)]) if parts else value
+        if not parts:
+            return value
+        self.variables.budget.spend(size // _COPIED)
+        return "".join([*parts, str(value)])
 
     def term(self) -> Value:
         """Read a literal, a variable, an expression in parentheses, or a function of the table."""
@@ -82,11 +74,12 @@ class _Reader:
         self.at += 1
         if token.kind is TokenType.STRING:
             self.origin = self.origin or token
+            self.literal += len(token.text)
             return token.text
         if token.kind is TokenType.NUMBER and token.text.isdecimal() and len(token.text) < 20:
             return int(token.text)
         if token.upper.startswith("@"):
-            known = self.variables.get(token.text.casefold())
+            known = self.variables.value(token.text)
             if known is None:
                 raise _UnknownError
             self.origin = self.origin or known.origin
@@ -136,7 +129,9 @@ def _convert(reader: _Reader) -> Value:
 
 
 def _quotename(reader: _Reader) -> Value:
+    """Return a quoted name; a longer text is no name, and QUOTENAME returns NULL for it."""
     text = str(reader.expression())
+    reader.need(len(text) <= _LONGEST_NAME)
     quote = str(reader.expression()) if reader.mark(",") else "["
     if quote in ("'", '"'):
         return quote + text.replace(quote, quote * 2) + quote
@@ -159,14 +154,17 @@ _FUNCTIONS: Mapping[str, Callable[[_Reader], Value]] = {
 }
 
 
-def settled(tokens: Sequence[Token], variables: Mapping[str, Known]) -> Known | None:
+def settled(tokens: Sequence[Token], variables: Variables) -> Known | None:
     """Return the value of an expression, or ``None`` if it is unknown."""
     reader = _Reader(tokens, variables)
     try:
         value = reader.expression()
     except _UnknownError:
         return None
-    return Known(value, reader.origin or tokens[0]) if reader.at == len(tokens) else None
+    if reader.at < len(tokens):
+        return None
+    added = len(value) - reader.literal if isinstance(value, str) else 0
+    return Known(value, reader.origin or tokens[0], max(0, added))
 
 
 def between_commas(tokens: Sequence[Token]) -> list[Sequence[Token]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streams.errors import InputError
 from streams.topology.findings import Skipped, Source
-from streams.topology.tsql.assign import assign, forget
+from streams.topology.tsql.assign import assign
 from streams.topology.tsql.blocks import Blocks
 from streams.topology.tsql.boundaries import (
     STARTS,
@@ -33,6 +33,7 @@ from streams.topology.tsql.statements import (
 from streams.topology.tsql.structure import structures
 from streams.topology.tsql.table import TABLE, Words, row_of, understood
 from streams.topology.tsql.tokens import Reading, Token, TokenType
+from streams.topology.tsql.variables import Budget, Variables
 
 Item = Step | Skipped | Misread
 _TWO_WORDS = frozenset({"ALTER", "BEGIN", "CREATE", "DROP", "END", "GET", "MOVE"})
@@ -46,6 +47,7 @@ def statements(lexer: Lexer, outer: Walker | None = None) -> Iterator[Item]:
     token raises InputError, except in as-found reading.
     """
     walker: Walker | None = None
+    budget = outer.budget if outer else Budget(len(lexer.text))
     for batch in lexer.batches():
         if isinstance(batch, InputError):
             yield from walker.end() if walker else ()
@@ -54,7 +56,7 @@ def statements(lexer: Lexer, outer: Walker | None = None) -> Iterator[Item]:
             continue
         cursor = Cursor(batch.tokens, lexer.file, lexer.reading)
         if walker is None:
-            walker = Walker(cursor, lexer, outer)
+            walker = Walker(cursor, lexer, budget, outer)
         else:
             walker.go_on(cursor)
         yield from walker.items()
@@ -67,8 +69,12 @@ def statements(lexer: Lexer, outer: Walker | None = None) -> Iterator[Item]:
 class Walker:
     """Read one batch; ``outer`` is the walker whose EXECUTE contains the batch's text."""
 
-    def __init__(self, cursor: Cursor, lexer: Lexer, outer: Walker | None = None) -> None:
+    def __init__(
+        self, cursor: Cursor, lexer: Lexer, budget: Budget, outer: Walker | None = None
+    ) -> None:
         self.cursor = cursor
+        self.budget = budget
+        cursor.variables = Variables(budget)
         self.remarks = lexer.remarks
         self.depth: int = outer.depth + 1 if outer else 0
         self.module: Module | None = outer.module if outer else None
@@ -104,7 +110,7 @@ class Walker:
             yield self._directive()
         elif is_label(cursor.tokens, cursor.at):
             cursor.at += 2
-            forget(cursor.variables, cursor.tokens[cursor.at :])  # a GOTO may jump to this place
+            cursor.variables.forget_from(cursor.tokens, cursor.at)  # a GOTO may jump here
         elif self.module is None and module_begins(cursor):
             yield from self._head(start)
         elif cursor.token.upper in ("EXEC", "EXECUTE"):
