@@ -36,6 +36,7 @@ def lines_run(action: Callable[[], object]) -> int:
 
 def grows_linearly(action: Callable[[int], object], size: int) -> bool:
     """Return whether an action does at most 2.5 times the work for twice the size."""
-    action(size)  # fill caches
+    for n in (size, 2 * size):
+        action(n)  # fill caches
     one, two = (lines_run(lambda n=n: action(n)) for n in (size, 2 * size))
     return two < 2.5 * one

@@ -151,10 +151,15 @@ class Instance:
     started: bool = True
     msdb_enabled: bool = True
     _here: frozenset[str] = field(init=False, repr=False, compare=False)
+    _by_broker: Mapping[str, Database] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         here = frozenset(name.casefold() for name in (self.address.host, *self.hosts))
         object.__setattr__(self, "_here", here)
+        by_broker: dict[str, Database] = {}
+        for database in sorted(self.databases.values(), key=lambda d: (not d.enabled, d.name)):
+            by_broker.setdefault(broker_key(database.broker_id), database)
+        object.__setattr__(self, "_by_broker", by_broker)
 
     def is_here(self, address: Address) -> bool:
         """Return whether an address resolves to this instance (R8.1, U-45)."""
@@ -172,9 +177,7 @@ class Instance:
 
     def with_broker_id(self, broker: str) -> Database | None:
         """Return the database with a broker id, preferably an active database."""
-        key = broker_key(broker)
-        found = [d for d in self.databases.values() if broker_key(d.broker_id) == key]
-        return min(found, key=lambda d: (not d.enabled, d.name)) if found else None
+        return self._by_broker.get(broker_key(broker))
 
 
 @dataclass(frozen=True, slots=True)

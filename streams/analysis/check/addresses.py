@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
@@ -15,6 +15,9 @@ from streams.analysis.objects import every_database, finding, live_routes, user_
 from streams.errors import Number
 from streams.routing import Address, AddressKind, address_from_name, broker_key, parse_address
 from streams.topology import Database, Finding, Instance, Route, Severity
+
+_Meant = tuple[str | None, str | None]
+"""The service name and the broker id of a route."""
 
 # --- TA-26 ---------------------------------------------------------------------------------------
 
@@ -115,6 +118,7 @@ def _transport(estate: Estate, hop: Hop) -> At | None:
 
 def to_one_partner(estate: Estate) -> Iterator[Finding]:
     """Find routes to a mirrored database that name only one of its partners (2.4)."""
+    mirrored: dict[str, Mapping[_Meant, list[Database]]] = {}
     for at in every_database(estate):
         for route in live_routes(estate, at.database):
             address = parse_address(route.address)
@@ -123,16 +127,22 @@ def to_one_partner(estate: Estate) -> Iterator[Finding]:
             name = estate.leads_to(at.instance.name, address)
             there = estate.topology.instances.get(name or "")
             if there is not None and not _is_listener(there, address):
-                for database in there.databases.values():
-                    if _meant(route, database):
-                        yield _to_one_partner(at, route, there, database)
+                if there.name not in mirrored:
+                    mirrored[there.name] = _mirrored(there)
+                broker = None if route.broker is None else broker_key(route.broker)
+                for database in mirrored[there.name].get((route.service, broker), ()):
+                    yield _to_one_partner(at, route, there, database)
 
 
-def _meant(route: Route, database: Database) -> bool:
-    """Return whether a route is for this database, and the database is mirrored."""
-    if database.mirror is None or route.service not in database.services:
-        return False
-    return route.broker is None or broker_key(route.broker) == broker_key(database.broker_id)
+def _mirrored(instance: Instance) -> Mapping[_Meant, list[Database]]:
+    """Return the mirrored databases by the service, and possibly the broker id, of a route."""
+    found: dict[_Meant, list[Database]] = {}
+    for database in instance.databases.values():
+        if database.mirror is not None:
+            for service in database.services:
+                for broker in (None, broker_key(database.broker_id)):
+                    found.setdefault((service, broker), []).append(database)
+    return found
 
 
 def _to_one_partner(at: Home, route: Route, there: Instance, database: Database) -> Finding:

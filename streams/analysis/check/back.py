@@ -26,6 +26,7 @@ from streams.routing import broker_key
 from streams.topology import Finding, Severity, finding_at
 
 _E, _W = Severity.ERROR, Severity.WARNING
+_Between = frozenset[str]
 
 
 # --- TA-09: acknowledgements do not come back ----------------------------------------------------
@@ -107,15 +108,19 @@ def why_not(failure: Failure) -> str:
 
 def asymmetric(estate: Estate) -> Iterable[Finding]:
     """Find flows whose acknowledgements and messages pass through different forwarders (5.1)."""
-    groups: dict[tuple[str, str, frozenset[str], frozenset[str]], list[FlowAnswer]] = {}
+    groups: dict[tuple[str, str, _Between, _Between], list[tuple[FlowAnswer, Back]]] = {}
     for answer in answers_of(estate):
+        first: dict[str, Back] = {}
         for back in answer.backs:
+            first.setdefault(back.at, back)
             broker = broker_key(back.place.broker or "")
             there = answer.forth.redundancy[broker].between
             if back.arrives and back.between != there:
-                groups.setdefault((_start(answer), back.at, there, back.between), []).append(answer)
-    for (start, at, there, between), answers in groups.items():
-        yield _asymmetric(estate, start, at, there, between, answers)
+                key = (_start(answer), back.at, there, back.between)
+                groups.setdefault(key, []).append((answer, first[back.at]))
+    for (start, _, there, between), found in groups.items():
+        back, answers = found[0][1], [answer for answer, _ in found]
+        yield _asymmetric(estate, start, back, there, between, answers)
 
 
 def _start(answer: FlowAnswer) -> str:
@@ -125,18 +130,16 @@ def _start(answer: FlowAnswer) -> str:
 def _asymmetric(
     estate: Estate,
     start: str,
-    at: str,
-    there: frozenset[str],
-    between: frozenset[str],
+    back: Back,
+    there: _Between,
+    between: _Between,
     answers: list[FlowAnswer],
 ) -> Finding:
-    answer = answers[0]
-    back = next(back for back in answer.backs if back.at == at)
     target = _home_of(estate, back)
     routes = routes_on(estate, back.hops)
     return finding_at(
         "TA-36", _W,
-        f"messages from {start} reach {at} {_over(there)}, acknowledgements return "
+        f"messages from {start} reach {back.at} {_over(there)}, acknowledgements return "
         f"{_over(between)}",
         "Route both directions over the same instances, or make sure that firewalls allow both.",
         start,

@@ -18,7 +18,8 @@ from streams.analysis.diff.reach import Arrival, Choices, Direction, Edge, Loss,
 from streams.analysis.estate import Estate
 from streams.analysis.paths.network import Ending, Network, State
 from streams.analysis.paths.path_graph import Key, PathClass, PathGraph
-from streams.analysis.paths.splits import several_targets, together
+from streams.analysis.paths.picks import PicksIndex
+from streams.analysis.paths.splits import several_targets
 from streams.routing import broker_key
 from streams.system_names import SYSTEM_SERVICES, is_current_database
 from streams.topology import Database, Instance
@@ -151,10 +152,11 @@ class Course:
         assert self._there is not None, "only called if there is a sender"
         totals = self._there.totals()
         good = {kind.picks for kind in totals if self._arrives(kind.ending)}
+        index = PicksIndex(("", picks) for picks in good)
         lost = (
             total.share
             for kind, total in totals.items()
-            if not any(together(kind.picks, picks) for picks in good)
+            if kind.picks not in good and not any(index.agreeing(kind.picks))
         )
         return sum(lost, Fraction(0))
 

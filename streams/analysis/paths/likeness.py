@@ -32,22 +32,26 @@ class MessageClass(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names in a routing table and in its instance's databases.
+    """Names in routes or in databases.
 
     ``any_service``: the path may depend on any service name, even one not in ``services``.
     """
 
     services: frozenset[str]
     brokers: frozenset[str]
-    any_service: bool
+    any_service: bool = False
 
 
 @dataclass(slots=True)
 class Likeness:
-    """The names in each table of a topology, collected on demand."""
+    """The names in each table of a topology, collected on demand.
+
+    The names in an instance's databases and in its msdb are collected once for all of its tables.
+    """
 
     instances: Mapping[str, routing.Instance]
-    _names: dict[Table, _Names] = field(default_factory=dict)
+    _names: dict[Table, tuple[_Names, ...]] = field(default_factory=dict)
+    _shared: dict[str, tuple[_Names, ...]] = field(default_factory=dict)
 
     def kind(
         self, table: Table, service: str, broker: str | None, from_initiator: bool
@@ -57,8 +61,8 @@ class Likeness:
         if names is None:
             names = self._names[table] = self._collect(table)
         key = None if broker is None else broker_key(broker)
-        known_service = names.any_service or service in names.services
-        known_broker = key is None or key in names.brokers
+        known_service = any(each.any_service or service in each.services for each in names)
+        known_broker = key is None or any(key in each.brokers for each in names)
         if known_service and known_broker:
             return None
         return MessageClass(
@@ -68,21 +72,30 @@ class Likeness:
             from_initiator,
         )
 
-    def _collect(self, table: Table) -> _Names:
+    def _collect(self, table: Table) -> tuple[_Names, ...]:
         here = self.instances[table[0]]
+        if here.name not in self._shared:
+            # The routes of msdb also decide about a message that loops back (R9).
+            self._shared[here.name] = (_of_databases(here), _of_routes(here.msdb))
         home = here.databases.get(table[1] or "")
-        # The routes of msdb also decide about a message that loops back (R9).
-        tables = (here.msdb,) if home is None else (here.msdb, home.routes)
-        routes = [route for one in tables for route in one.routes]
-        services = {route.service for route in routes if route.service is not None}
-        services |= {name for database in here.databases.values() for name in database.services}
-        brokers = {route.broker for route in routes if route.broker is not None}
-        brokers |= {database.broker_id for database in here.databases.values()}
-        return _Names(
-            frozenset(services | SYSTEM_SERVICES | {CONFIGURATION_SERVICE}),
-            frozenset(map(broker_key, brokers)),
-            any(map(_reads_the_name, tables)),
-        )
+        own = () if home is None else (_of_routes(home.routes),)
+        return (*self._shared[here.name], *own)
+
+
+def _of_databases(here: routing.Instance) -> _Names:
+    services = {name for database in here.databases.values() for name in database.services}
+    brokers = (broker_key(database.broker_id) for database in here.databases.values())
+    return _Names(
+        frozenset(services | SYSTEM_SERVICES | {CONFIGURATION_SERVICE}), frozenset(brokers)
+    )
+
+
+def _of_routes(table: RoutingTable) -> _Names:
+    return _Names(
+        frozenset(route.service for route in table.routes if route.service is not None),
+        frozenset(broker_key(route.broker) for route in table.routes if route.broker is not None),
+        _reads_the_name(table),
+    )
 
 
 def _reads_the_name(table: RoutingTable) -> bool:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
-from math import gcd
+from itertools import combinations, groupby
 
 from streams.analysis.paths.moves import Key, Move
-from streams.analysis.paths.network import Pick, State
+from streams.analysis.paths.network import State
 from streams.analysis.paths.path_graph import PathGraph
+from streams.analysis.paths.picks import Picks, PicksIndex
 from streams.routing import Address, Decision, broker_key
 from streams.topology import Finding, Severity, Source, Topology, finding_at
 
-Reach = frozenset[tuple[str, frozenset[Pick]]]
+Reach = frozenset[tuple[str, Picks]]
 """The reached broker ids, each with the choices that lead to it."""
-_NO_PICKS: frozenset[Pick] = frozenset()
+_NO_PICKS: Picks = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,46 +83,24 @@ class _Reaches:
 
 
 def _conflict(one: Reach, other: Reach) -> tuple[str, ...]:
-    first, second = _by_picks(one), _by_picks(other)
-    pairs = (
-        _apart(brokers, more)
-        for picks, brokers in first.items()
-        for others, more in second.items()
-        if together(picks, others)
-    )
-    return min(filter(None, pairs), default=())
-
-
-def _by_picks(reach: Reach) -> Mapping[frozenset[Pick], list[str]]:
-    found: dict[frozenset[Pick], list[str]] = {}
-    for broker, picks in sorted(reach, key=lambda row: row[0]):
-        found.setdefault(picks, []).append(broker)
-    return found
-
-
-def _apart(brokers: list[str], others: list[str]) -> tuple[str, ...]:
-    """Return the first two different broker ids, one from each list."""
-    for broker in brokers:
-        for other in others:
-            if broker_key(broker) != broker_key(other):
-                return (broker, other)
+    """Return the first two different broker ids, one from each reach."""
+    index = PicksIndex(sorted(other, key=_broker))
+    for broker, rows in groupby(sorted(one, key=_broker), key=_broker):
+        key = broker_key(broker)
+        others = [
+            found
+            for _, picks in rows
+            for brokers in index.agreeing(picks)
+            for found_key, found in brokers.items()
+            if found_key != key
+        ]
+        if others:
+            return (broker, min(others))
     return ()
 
 
-def together(picks: frozenset[Pick], more: frozenset[Pick]) -> bool:
-    """Return whether one dialog's hash is compatible with all of these choices."""
-    return all(_agree(one, other) for one in picks for other in more)
-
-
-def _agree(one: Pick, other: Pick) -> bool:
-    (kind, count, which), (other_kind, other_count, other_which) = one, other
-    if kind != other_kind:
-        return True
-    if isinstance(which, int) and isinstance(other_which, int):
-        # h mod m and h mod n are compatible if and only if they agree modulo gcd(m, n).
-        common = gcd(count, other_count)
-        return which % common == other_which % common
-    return which == other_which
+def _broker(row: tuple[str, Picks]) -> str:
+    return row[0]
 
 
 def split_finding(topology: Topology, split: Split, service: str) -> Finding:
