@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from streams.cli import main
+from streams.errors import InputError
 from streams.schema import load
 from streams.schema.bounded import is_bounded
 from streams.settings import read_settings
+from streams.topology import load_offers, load_suppressions
 from streams.wire import MalformedError
 from streams.wire.items import exceeds
 from streams.wire.packing import pack_long
@@ -149,6 +152,31 @@ def test_aliases_do_not_multiply(tmp_path: Path, text: str) -> None:
     said = refused("check", str(tmp_path))
     assert "its aliases expand to more than 1,000,000 values" in said
     assert "topology.yaml:" in said
+
+
+def nested_merges(count: int) -> str:
+    """Return the last of some items, each of which contains the one before within 90 merges."""
+    items = [
+        f"- &m{n} {'{<<: ' * 90}{f'*m{n - 1}' if n else '{partitions: 1}'}{'}' * 90}\n"
+        for n in range(count)
+    ]
+    return "".join(items)
+
+
+def test_aliases_do_not_nest_endlessly(tmp_path: Path) -> None:
+    """7.7 kB of merges ended with a RecursionError; each item is nested less than is allowed."""
+    text = f"expect:\n{nested_merges(14)}instances:\n  A: *m13\n"
+    (tmp_path / "topology.yaml").write_text(text)
+    said = refused("check", str(tmp_path))
+    assert "topology.yaml:3:" in said
+    assert "its aliases nest more than 100 lists and mappings" in said
+
+
+@pytest.mark.parametrize("read", [load_offers, load_suppressions])
+def test_other_files_do_not_nest_endlessly(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    (tmp_path / "x.yaml").write_text(f"x:\n{nested_merges(14)}<<: *m13\n")
+    with pytest.raises(InputError, match="its aliases nest more than 100"):
+        read(tmp_path / "x.yaml")
 
 
 def test_many_small_aliases_are_read(tmp_path: Path) -> None:

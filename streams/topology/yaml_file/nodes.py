@@ -72,24 +72,31 @@ def _refuse_depth(text: str, file: str) -> None:
 
 
 def _refuse_size(root: yaml.Node, file: str) -> None:
-    """Raise InputError if aliases expand to an excessive size.
+    """Raise InputError if aliases expand to an excessive size or depth.
 
-    A few lines of nested aliases can expand to more than fits into memory.
+    A few lines of nested aliases can expand to more than fits into memory, or be nested so deeply
+    that merging them would crash.
     """
     sizes: dict[int, float] = {}
+    depths: dict[int, int] = {}
 
     def measure(node: yaml.Node) -> float:
         if id(node) not in sizes:
             sizes[id(node)] = math.inf  # reading a recursive alias would never end
             parts = node.value if isinstance(node, yaml.CollectionNode) else ()
-            flat = (part for item in parts for part in (item if type(item) is tuple else (item,)))
+            flat = [part for item in parts for part in (item if type(item) is tuple else (item,))]
             sizes[id(node)] = 1 + sum(map(measure, flat))
             if sizes[id(node)] - len(sizes) > _COPIES:
-                line, column = _place(node.start_mark)
-                message = f"its aliases expand to more than {_COPIES:,} values"
-                remedy = "Write the values out."
-                raise InputError(message, file=file, line=line, column=column, remedy=remedy)
+                raise refused(node, f"its aliases expand to more than {_COPIES:,} values")
+            depths[id(node)] = max((1 + depths[id(part)] for part in flat), default=0)
+            if depths[id(node)] > _DEPTH:
+                raise refused(node, f"its aliases nest more than {_DEPTH} lists and mappings")
         return sizes[id(node)]
+
+    def refused(node: yaml.Node, message: str) -> InputError:
+        line, column = _place(node.start_mark)
+        remedy = "Write the values out."
+        return InputError(message, file=file, line=line, column=column, remedy=remedy)
 
     measure(root)
 
