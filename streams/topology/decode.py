@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from streams.errors import UsageError
+
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _LEGACY = "cp1252"
 _LOOKED_AT = 4096
+
+
+def check_name(path: Path) -> None:
+    """Raise UsageError for a file name that is not UTF-8: no report or YAML can contain it."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise UsageError(f"The name of {path} is not UTF-8.", "Rename it.") from error
 
 
 def marked_encoding(data: bytes) -> str | None:

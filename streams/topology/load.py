@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from streams.errors import InputError, UsageError
-from streams.topology.decode import decode, marked_encoding
+from streams.topology.decode import check_name, decode, marked_encoding
 from streams.topology.findings import Source
 from streams.topology.model import MSDB, Instance, Topology, empty_database
 from streams.topology.snapshot import files_of, is_snapshot, load_snapshot, over, read_instance
@@ -35,6 +35,7 @@ def load_with_notes(path: Path, now: float) -> tuple[Topology, Notes]:
 
 
 def _load(path: Path, now: float, notes: Notes) -> Topology:
+    check_name(path)
     if path.is_file() and path.name == FILE:
         path = path.parent
     if not (path / FILE).is_file() and is_snapshot(path):
@@ -154,6 +155,7 @@ def _named(folder: Path, name: str, at: Source) -> Path:
 def _from_scripts(scripts: list[Path], now: float, notes: Notes) -> Topology:
     instances: dict[str, Instance] = {}
     for path in scripts:
+        check_name(path)
         name = path.stem
         source = Source(str(path), 1, 1)
         draft = InstanceDraft(Instance(name, empty_database(name, MSDB, source), source=source))

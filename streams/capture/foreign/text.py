@@ -14,8 +14,11 @@ LONGEST = 16 * 1024 * 1024
 """Maximum number of characters in a line, cell or element; messages are not longer."""
 _PIECE = 256 * 1024
 _DECLARED = re.compile(rb"""<\?xml[^>]*encoding=["']([\w.-]+)""")
-_NO_FILES = frozenset({"idna", "undefined"})
-"""Codecs of Python that cannot decode files, although their results are text."""
+_NO_FILES = frozenset({"idna", "punycode", "undefined", "unicode-escape", "utf-7"})
+"""Codecs of Python whose results are text, but that cannot decode files, or not in linear time.
+
+UTF-7 and the escapes of names keep what is not closed, and decode it again with each piece.
+"""
 _ERRORS = "hopline-cp1252"
 
 
@@ -67,7 +70,7 @@ def _decoder(head: bytes) -> codecs.IncrementalDecoder:
     else:  # a file may declare any codec of Python, such as "zlib"
         is_text = getattr(codec, "_is_text_encoding", True) and codec.name not in _NO_FILES
         found = codec.name if is_text else "utf-8"
-    # Declared as UTF-16 but without zero bytes: the text was saved again in another encoding.
+    # Declared as UTF-16 or UTF-32 but without zero bytes: the text was saved again differently.
     if _declared_only(found, head):
         found = "utf-8"
     errors = _ERRORS if found.startswith("utf-8") else "replace"
@@ -75,8 +78,9 @@ def _decoder(head: bytes) -> codecs.IncrementalDecoder:
 
 
 def _declared_only(name: str, head: bytes) -> bool:
-    """Return whether a string declares UTF-16 but has another encoding."""
-    return name.startswith("utf-16") and not (marked_encoding(head) or unmarked_utf_16(head))
+    """Return whether a string declares UTF-16 or UTF-32 but has another encoding."""
+    wide = name.startswith(("utf-16", "utf-32"))
+    return wide and not (marked_encoding(head) or unmarked_utf_16(head))
 
 
 def _as_1252(error: UnicodeError) -> tuple[str, int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streams.errors import UsageError
+from streams.topology.decode import check_name
 from streams.topology.load import SCRIPT
 from streams.topology.snapshot import files_of, sources_at
 
@@ -63,6 +64,7 @@ def _both(known: Imported, more: Imported) -> Imported:
 
 def _read_argument(argument: str) -> tuple[Imported, ...]:
     """Parse NAME=PATH, NAME/DATABASE=PATH or a folder; an existing path may contain '='."""
+    check_name(Path(argument))
     if _exists(Path(argument)):
         return _unnamed(Path(argument), argument)
     name, equals, rest = argument.partition("=")
@@ -106,6 +108,8 @@ def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
             found.append(Imported(entry.stem, (SourceFile(entry, Path(entry.name)),)))
     if not found:
         raise UsageError(f"The folder {path} has no scripts.", f"Scripts end in {SCRIPT}.")
+    for imported in found:
+        check_name(Path(imported.instance))
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from streams.errors import UsageError
+from streams.topology.decode import check_name
 from streams.topology.findings import Finding, Severity, Source
 from streams.topology.model import Instance, Topology
 from streams.topology.snapshot.csv_file import read_csv, view_of
@@ -83,6 +84,7 @@ def over(stated: Instance, seen: Instance) -> Instance:
 
 
 def _read(source: Path, name: str | None) -> tuple[Instance, LiveInstance, Rows]:
+    check_name(source)
     fallback = source.stem if source.is_file() else source.resolve().name
     rows = Rows(fallback)
     for file in (source,) if source.is_file() else _csvs(source):

@@ -118,11 +118,10 @@ def _depths(rows: Rows, names: Mapping[str, Names]) -> Iterator[tuple[tuple[str,
 
 
 def _texts(rows: Rows) -> dict[int, tuple[str, ...]]:
-    found: dict[int, tuple[str, ...]] = {}
+    found: dict[int, list[str]] = {}
     for row in rows.of("messages"):
-        number = row["message_id"]
-        found[number] = (*found.get(number, ()), row["text"])
-    return found
+        found.setdefault(row["message_id"], []).append(row["text"])
+    return {number: tuple(texts) for number, texts in found.items()}
 
 
 def _closed(rows: Rows) -> Iterator[tuple[str, str]]:

@@ -57,6 +57,7 @@ class Rows:
     unread: dict[str, str] = field(default_factory=dict)
     """Databases that could not be queried, with the server's message."""
     offset_minutes: int = 0
+    _by_database: dict[tuple[str, str], list[ViewRow]] = field(default_factory=dict)
 
     def of(self, view: str) -> list[ViewRow]:
         """Return a view's rows."""
@@ -64,8 +65,7 @@ class Rows:
 
     def in_database(self, view: str, database: str) -> Iterator[ViewRow]:
         """Yield a view's rows of one database; names are case-insensitive."""
-        folded = database.casefold()
-        return (row for row in self.of(view) if (row.database or "").casefold() == folded)
+        return iter(self._by_database.get((view, database.casefold()), ()))
 
     def note(self, message: str, remedy: str, at: Source, severity: Severity) -> None:
         """Add a finding about the snapshot's format."""
@@ -89,7 +89,10 @@ class Rows:
         if view.name == "server":  # this view is read before any view with local times
             offset = cells.get("utc_offset_minutes") or 0
             self.offset_minutes = offset if abs(offset) <= _FARTHEST else 0
-        self.views.setdefault(view.name, []).append(ViewRow(cells, raw.source))
+        row = ViewRow(cells, raw.source)
+        self.views.setdefault(view.name, []).append(row)
+        in_database = (view.name, (row.database or "").casefold())
+        self._by_database.setdefault(in_database, []).append(row)
 
     def _read(self, view: View, raw: RawRow) -> Iterable[tuple[str, Any]]:
         if DATABASE in raw.cells:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
 from streams.capture import Record, TimestampType
+from streams.capture.foreign.text import pieces
 from streams.capture.look import look, raw
 from streams.errors import InputError
 from streams.wire import Topics
@@ -169,7 +170,8 @@ def declared(encoding: str) -> bytes:
 
 
 NESTED = ('{"a":' * 985 + "1" + "}" * 985).encode()
-CODECS = ("zlib", "hex", "rot13", "idna", "undefined")
+SLOW = ("idna", "punycode", "undefined", "unicode_escape", "utf-7", "utf-32", "utf-32-le")
+CODECS = ("zlib", "hex", "rot13", *SLOW)
 ESCAPED = html.escape(EVENTS[0])
 REFERENCE = ESCAPED.replace("&lt;/event&gt;", "&#" + "9" * 5_000 + ";&lt;/event&gt;")
 ENDPOINT = {**SENDER, "send_sequence": 2**63 - 1}
@@ -196,6 +198,15 @@ def test_an_odd_file_is_read_as_far_as_possible(name: str, tmp_path: Path) -> No
         assert "damaged" not in error.message
         return
     assert records or report.left or report.rows
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_a_codec_that_is_not_linear_is_not_used(name: str, tmp_path: Path) -> None:
+    """A file in punycode took four times as long for twice the size."""
+    text = f'<?xml version="1.0" encoding="{name}"?><e>-' + "A" * 5_000
+    path = tmp_path / "one.xml"
+    path.write_bytes(text.encode())
+    assert "".join(pieces(path)) == text
 
 
 @pytest.mark.parametrize("zone", ["Foo/Bar", None])

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from streams.analysis.diagnose import diagnose, diagnoses_text
 from streams.errors import HoplineError, InputError
+from streams.topology import Instance, empty_database
 from streams.topology.snapshot import VIEWS, load_snapshot
-from tests.snapshots import NOW, documents, endpoint, message, part
+from tests.snapshots import NOW, document, documents, endpoint, message, part, write_json
+from tests.steps import grows_linearly
 from tests.topology.build import shipped
 
 FUZZ = settings(max_examples=150, suppress_health_check=list(HealthCheck))
@@ -113,3 +115,23 @@ def test_csvs_of_any_words(view: str, rows: list[list[str]], delimiter: str) -> 
 @FUZZ
 def test_csvs_of_any_bytes(view: str, data: bytes) -> None:
     run({f"{view}.csv": data})
+
+
+def _of_databases(folder: Path, count: int) -> Path:
+    databases = {f"D{n}": empty_database("S", f"D{n}") for n in range(count)}
+    instance = Instance("S", empty_database("S", "msdb"), databases)
+    return write_json(folder / str(count), {"S": document(instance)})
+
+
+def test_many_databases_take_linear_time(tmp_path: Path) -> None:
+    """Each view was searched once for each database: 3,000 databases took 10 s."""
+    made = {n: _of_databases(tmp_path, n) for n in (40, 80)}
+    assert grows_linearly(lambda n: load_snapshot(made[n]), 40)
+
+
+def test_many_messages_with_one_number_are_read(tmp_path: Path) -> None:
+    """A tuple that grew by one for each of 80,000 rows took 9 s."""
+    rows = [{"message_id": 9750, "text": f"text {n}", "language_id": 1} for n in range(40_000)]
+    instance = Instance("S", empty_database("S", "msdb"))
+    found = load_snapshot(write_json(tmp_path, {"S": document(instance, messages=rows)}))
+    assert len(found.live["S"].texts[9750]) == 40_000
