@@ -170,3 +170,21 @@ def test_a_branch_changes_what_is_known(tmp_path: Path, text: str, queues: set[s
     script = script.replace(" l: ", "\nl:\n").replace("\nl: ", "\nl:\n")
     _, database = from_sql(tmp_path, script)
     assert set(database.queues) == queues
+
+
+@pytest.mark.parametrize(
+    ("change", "queue"),
+    [
+        ("", "q"),
+        ("ALTER SERVICE a ON QUEUE z;", "Q"),
+        ("ALTER SERVICE a ON QUEUE z; ALTER SERVICE a ON QUEUE q;", "q"),
+        ("DROP SERVICE a;", "Q"),
+        ("DROP SERVICE a; CREATE SERVICE a ON QUEUE q;", "Q"),
+    ],
+)
+def test_an_undeclared_queue_has_the_name_in_its_first_service(
+    tmp_path: Path, change: str, queue: str
+) -> None:
+    services = "CREATE SERVICE a ON QUEUE q; CREATE SERVICE b ON QUEUE Q;"
+    _, database = from_sql(tmp_path, f"{services} {change} ALTER QUEUE q WITH STATUS = OFF;")
+    assert set(database.queues) == {queue}
