@@ -170,6 +170,7 @@ def catalog_of(topology: Topology, version: int) -> CatalogView:
     instances = topology.instances
     databases = [(name, d) for name, i in instances.items() for d in i.databases.values()]
     every = [*databases, *((name, i.msdb) for name, i in instances.items())]
+    contracts = _contracts(databases, every)
     return CatalogView(
         version=version,
         instances=routing_instances(topology),
@@ -177,8 +178,8 @@ def catalog_of(topology: Topology, version: int) -> CatalogView:
         transports={name: i.endpoint.transport for name, i in instances.items()},
         forward_bytes={name: i.endpoint.forward_size_mb << 20 for name, i in instances.items()},
         partitions={name: i.partitions for name, i in instances.items()},
-        services=_services(databases, every),
-        contracts=_contracts(databases, every),
+        services=_services(databases, every, contracts),
+        contracts=contracts,
         message_types=_message_types(databases, every),
         priorities={(n, d.name): _levels(d.priorities) for n, d in databases if d.priorities},
         error_epochs={(name, d.name): d.error_epoch for name, d in databases},
@@ -200,14 +201,16 @@ _Databases = Sequence[tuple[str, Database]]
 """Databases with the names of their instances; ``every`` also contains the msdb databases."""
 
 
-def _services(databases: _Databases, every: _Databases) -> dict[Key, Service]:
+def _services(
+    databases: _Databases, every: _Databases, contracts: Mapping[Key, Contract]
+) -> dict[Key, Service]:
     found: dict[Key, Service] = {}
     for name, database in databases:
         queues = queues_by_service(database)
         for key, service in database.services.items():
             queue = queues[key]
             accepts = frozenset(
-                c for c in service.contracts if contract_of(database, c) is not None
+                one for one in service.contracts if (name, database.name, one) in contracts
             )
             found[name, database.name, service.name] = Service(
                 queue.name, accepts, queue.status, queue.partitions

@@ -11,7 +11,14 @@ from streams.topology.findings import Source
 from streams.topology.model import MSDB, Instance, Topology, empty_database
 from streams.topology.snapshot import files_of, is_snapshot, load_snapshot, over, read_instance
 from streams.topology.snapshot.full_names import with_full_names
-from streams.topology.tsql import InstanceDraft, Notes, Reading, apply_script, find_missing_objects
+from streams.topology.tsql import (
+    InstanceDraft,
+    Notes,
+    Reading,
+    ScriptText,
+    apply_script,
+    find_missing_objects,
+)
 from streams.topology.yaml_file import Document, read_document
 
 FILE = "topology.yaml"
@@ -73,7 +80,7 @@ def apply_sql(
     if found is None or found.database(database) is None:
         raise UsageError(f"The topology has no {instance}/{database}.", "Choose an existing one.")
     draft, notes = InstanceDraft(found), Notes()
-    apply_script(draft, database, text, file, now, notes)
+    apply_script(draft, database, ScriptText(text, file), now, notes)
     return replace(
         topology,
         instances={**topology.instances, found.name: draft.build()},
@@ -111,7 +118,8 @@ def _with_scripts(
     for script in document.scripts[name]:
         path = _named(folder, script.name, script.source)
         text = _text(path) if reading is Reading.STRICT else _text_as_found(path, notes)
-        apply_script(draft, script.database, text, str(path), now, notes, reading, script.variables)
+        given = ScriptText(text, str(path), script.variables)
+        apply_script(draft, script.database, given, now, notes, reading)
     find_missing_objects(draft, notes)
     return draft.build()
 
@@ -159,7 +167,7 @@ def _from_scripts(scripts: list[Path], now: float, notes: Notes) -> Topology:
         name = path.stem
         source = Source(str(path), 1, 1)
         draft = InstanceDraft(Instance(name, empty_database(name, MSDB, source), source=source))
-        apply_script(draft, None, _text(path), str(path), now, notes)
+        apply_script(draft, None, ScriptText(_text(path), str(path)), now, notes)
         find_missing_objects(draft, notes)
         instances[name] = draft.build()
     return Topology(instances)

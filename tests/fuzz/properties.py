@@ -5,14 +5,14 @@ from __future__ import annotations
 from streams.errors import InputError
 from streams.topology import Instance, empty_database
 from streams.topology.decode import decode
-from streams.topology.tsql import InstanceDraft, Notes, Reading, apply_script
+from streams.topology.tsql import InstanceDraft, Notes, Reading, ScriptText, apply_script
 
 
 def read(text: str, reading: Reading) -> tuple[Instance, Notes]:
     """Apply a script to an empty instance."""
     draft, notes = InstanceDraft(Instance("I", empty_database("I", "msdb"))), Notes()
     draft.ensure("DB")
-    apply_script(draft, None, text, "script.sql", 1.0, notes, reading)
+    apply_script(draft, None, ScriptText(text, "script.sql"), 1.0, notes, reading)
     return draft.build(), notes
 
 

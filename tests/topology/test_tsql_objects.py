@@ -102,6 +102,7 @@ def test_owners_of_services_and_certificates(tmp_path: Path) -> None:
     topology, database = from_sql(
         tmp_path,
         """
+        CREATE QUEUE Q
         CREATE SERVICE S AUTHORIZATION a ON QUEUE Q; CREATE SERVICE T ON QUEUE Q
         CREATE CERTIFICATE K AUTHORIZATION a WITH SUBJECT = 's'
         ALTER AUTHORIZATION ON SERVICE::S TO b; ALTER AUTHORIZATION ON CERTIFICATE::k TO [b c]

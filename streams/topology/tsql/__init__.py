@@ -4,7 +4,7 @@
 statement, :mod:`table` contains the supported statements, and :mod:`apply` contains their effects.
 """
 
-from streams.topology.tsql.apply import apply_script
+from streams.topology.tsql.apply import ScriptText, apply_script
 from streams.topology.tsql.draft import DatabaseDraft, InstanceDraft, Notes
 from streams.topology.tsql.lexer import Remark
 from streams.topology.tsql.missing_objects import find_missing_objects
@@ -21,6 +21,7 @@ __all__ = [
     "Notes",
     "Reading",
     "Remark",
+    "ScriptText",
     "apply_script",
     "find_missing_objects",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streams.errors import InputError
@@ -15,10 +15,10 @@ from streams.topology.tsql.apply_routes import ROUTE_HANDLERS
 from streams.topology.tsql.apply_security import SECURITY_HANDLERS
 from streams.topology.tsql.apply_server import SERVER_HANDLERS
 from streams.topology.tsql.draft import InstanceDraft, Notes
+from streams.topology.tsql.evidence import Evidence
 from streams.topology.tsql.lexer import Lexer
 from streams.topology.tsql.script import Script
-from streams.topology.tsql.sqlcmd import NO_VARIABLES
-from streams.topology.tsql.statements import Evidence, Misread, Statement, Step
+from streams.topology.tsql.statements import Misread, Statement, Step
 from streams.topology.tsql.tokens import Reading
 from streams.topology.tsql.walk import statements
 from streams.topology.validate import NOT_UNDERSTOOD, ddl_finding
@@ -33,25 +33,30 @@ _HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class ScriptText:
+    """A script and its file; ``variables`` are set at its start, like those of ``sqlcmd -v``."""
+
+    text: str
+    file: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
 def apply_script(
     instance: InstanceDraft,
     database: str | None,
-    text: str,
-    file: str,
+    given: ScriptText,
     now: float,
     notes: Notes,
     reading: Reading = Reading.STRICT,
-    variables: Mapping[str, str] = NO_VARIABLES,
 ) -> None:
     """Apply a script to an instance, starting in ``database``; LIFETIMEs start at ``now``.
-
-    ``variables``: the sqlcmd variables at its start, like those of ``sqlcmd -v``.
 
     Strict reading raises InputError if a supported statement is invalid or no database is selected;
     as-found reading notes the error instead.
     """
-    script = Script(instance, database, file, now, notes)
-    lexer = Lexer(text, file, reading, variables=variables)
+    script = Script(instance, database, given.file, now, notes)
+    lexer = Lexer(given.text, given.file, reading, variables=given.variables)
     before = len(notes.skipped)
     for item in statements(lexer):
         match item:

@@ -8,20 +8,18 @@ from typing import Any
 from streams.errors import Number
 from streams.topology.findings import Skipped
 from streams.topology.procedures import Procedure
-from streams.topology.tsql.modules import schema_name
-from streams.topology.tsql.script import NO_DATABASE, Script
-from streams.topology.tsql.statements import (
+from streams.topology.tsql.evidence import (
     BeginsDialog,
     Calls,
-    CreateNotification,
-    DefineModule,
     EndsConversation,
     EnterText,
     Evidence,
     LeaveText,
     Receives,
-    Statement,
 )
+from streams.topology.tsql.modules import schema_name
+from streams.topology.tsql.script import NO_DATABASE, Script
+from streams.topology.tsql.statements import CreateNotification, DefineModule, Statement
 
 
 def _loose(script: Script, s: Evidence) -> None:

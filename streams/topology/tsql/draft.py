@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TypeVar
 
 from streams.system_names import is_current_database
@@ -62,28 +63,32 @@ class Objects(dict[str, _D]):
     ) -> None:
         super().__init__()
         self._uses = uses
-        self._users: dict[Use, dict[str, None]] = {}
+        self._users: dict[Use, set[str]] = {}
+        self._order: dict[str, int] = {}
+        self._numbers = count()
         for name, found in objects.items():
             self[name] = found
 
     def __setitem__(self, name: str, found: _D) -> None:
         if name in self:
             self._forget(name)
+        self._order.setdefault(name, next(self._numbers))
         super().__setitem__(name, found)
         for used in self._uses(found):
-            self._users.setdefault(used, {})[name] = None
+            self._users.setdefault(used, set()).add(name)
 
     def __delitem__(self, name: str) -> None:
         self._forget(name)
+        del self._order[name]
         super().__delitem__(name)
 
     def _forget(self, name: str) -> None:
         for used in self._uses(self[name]):
-            self._users[used].pop(name, None)
+            self._users[used].discard(name)
 
     def users(self, kind: str, name: str) -> tuple[str, ...]:
-        """Return the names of the objects that use an object."""
-        return tuple(self._users.get((kind, name), ()))
+        """Return the names of the objects that use an object, in order."""
+        return tuple(sorted(self._users.get((kind, name), ()), key=self._order.__getitem__))
 
 
 class Sysnames(Objects[_D]):

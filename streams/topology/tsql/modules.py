@@ -9,15 +9,8 @@ from streams.topology.objects import queue_name
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.tsql.boundaries import batch_ends, nesting
 from streams.topology.tsql.cursor import Cursor
-from streams.topology.tsql.statements import (
-    BeginsDialog,
-    Calls,
-    DefineModule,
-    EndsConversation,
-    Evidence,
-    Name,
-    Receives,
-)
+from streams.topology.tsql.evidence import BeginsDialog, Calls, EndsConversation, Evidence, Receives
+from streams.topology.tsql.statements import DefineModule, Name
 
 _KINDS = {
     "PROC": "PROCEDURE", "PROCEDURE": "PROCEDURE", "FUNCTION": "FUNCTION", "TRIGGER": "TRIGGER",

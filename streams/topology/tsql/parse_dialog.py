@@ -10,12 +10,8 @@ from streams.topology.findings import Source
 from streams.topology.procedures import BeginDialog
 from streams.topology.tsql.boundaries import batch_ends, nesting, statement_ends
 from streams.topology.tsql.cursor import Cursor
-from streams.topology.tsql.statements import (
-    BeginsDialog,
-    EndsConversation,
-    Receives,
-    Statement,
-)
+from streams.topology.tsql.evidence import BeginsDialog, EndsConversation, Receives
+from streams.topology.tsql.statements import Statement
 from streams.topology.tsql.tokens import TokenType
 from streams.topology.tsql.values import settled
 

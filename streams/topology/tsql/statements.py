@@ -41,11 +41,6 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence(Statement):
-    """A use of dialogs in code, which declares no object."""
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """A statement to be applied: its kind, and its conditions.
 
@@ -271,35 +266,6 @@ class SetPermission(Statement):
     principals: tuple[str, ...]
 
 
-# --- Dialogs in code ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class BeginsDialog(Evidence):
-    """BEGIN DIALOG CONVERSATION."""
-
-    dialog: BeginDialog
-
-
-@dataclass(frozen=True, slots=True)
-class EndsConversation(Evidence):
-    """END CONVERSATION."""
-
-
-@dataclass(frozen=True, slots=True)
-class Receives(Evidence):
-    """RECEIVE or GET CONVERSATION GROUP."""
-
-    queue: Name
-
-
-@dataclass(frozen=True, slots=True)
-class Calls(Evidence):
-    """EXECUTE of a procedure."""
-
-    name: Name
-
-
 @dataclass(frozen=True, slots=True)
 class DefineModule(Statement):
     """CREATE or ALTER of a procedure, function, trigger or view, with its body's dialogs."""
@@ -308,15 +274,3 @@ class DefineModule(Statement):
     create: bool
     alter: bool
     body: Procedure
-
-
-@dataclass(frozen=True, slots=True)
-class EnterText(Evidence):
-    """Dynamic SQL begins, in another database if given; a USE inside it applies up to its end."""
-
-    database: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveText(Evidence):
-    """Dynamic SQL ends."""

@@ -15,21 +15,12 @@ from streams.topology.tsql.boundaries import (
     statement_ends,
 )
 from streams.topology.tsql.cursor import Cursor
+from streams.topology.tsql.evidence import BeginsDialog, Calls, EnterText, Evidence, LeaveText
 from streams.topology.tsql.execute import Execution, execution
 from streams.topology.tsql.lexer import Lexer
 from streams.topology.tsql.modules import Module, module_begins, module_head
 from streams.topology.tsql.sqlcmd import leads_elsewhere
-from streams.topology.tsql.statements import (
-    BeginsDialog,
-    Calls,
-    EnterText,
-    Evidence,
-    LeaveText,
-    Misread,
-    Statement,
-    Step,
-    Use,
-)
+from streams.topology.tsql.statements import Misread, Statement, Step, Use
 from streams.topology.tsql.structure import structures
 from streams.topology.tsql.table import TABLE, Words, row_of, understood
 from streams.topology.tsql.tokens import Reading, Token, TokenType
