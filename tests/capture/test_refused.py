@@ -111,7 +111,8 @@ def test_a_dry_run_predicts_what_the_replay_reports(
     dry = json.loads(out)["refused"]
     assert {number: found["count"] for number, found in dry.items()} == EXPECTED
     _, out, _ = hopline(*words, "--dry-run", "--topology", folder, columns=200)
-    assert "Statements that the endpoint workers will refuse: 9\n  1 x 8423, the service" in out
+    assert "Statements that the endpoint workers will refuse: 9\n  1 x 2601, the database" in out
+    assert "\n  1 x 8423, the service" in out
     assert f"2 x 8430, the message body failed the validation of its type\n    first {NOON}" in out
     with running(kafka, unique, folder) as system:
         more = ("--settle", "5s", "--format", "json")
@@ -127,7 +128,7 @@ def test_a_dry_run_predicts_what_the_replay_reports(
         again = ("replay", recorded, "--asap", "--new-conversations", "--settle", "5s")
         code, out, _ = hopline(*again, *system.options)
         assert out.count("2 x 8430, the message body failed the validation of its type") == 2
-        assert "\nrefused           1 x 8423" in out and "\n  captured        1 x 8423" in out
+        assert "\nrefused           1 x 2601" in out and "\n  captured        1 x 2601" in out
 
 
 NOON = "1970-01-01T00:00:01.002Z, 00000000-0000-0000-0000-000000000001, initiator's SEND, ServerA"
