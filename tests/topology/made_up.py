@@ -53,7 +53,8 @@ _PRINTED = st.one_of(_PLAIN, _ODD).filter(lambda n: n.isprintable() and bool(n.s
 _PREFIXES = st.from_regex(r"[A-Za-z0-9._-]{1,20}", fullmatch=True)
 _HOSTS = st.sampled_from(["h", "SQL01.example.org", "10.0.0.4", "[::1]"])
 _TCP = st.builds("{}{}:{}".format, st.sampled_from(["tcp://", "TCP://"]), _HOSTS, st.just(4022))
-_OWNED = st.builds(queue_name, st.sampled_from(["dbo", "sales", "a.b", "x]y"]), NAMES)
+_LASTING = NAMES.filter(lambda n: not n.startswith("#"))
+_OWNED = st.builds(queue_name, st.sampled_from(["dbo", "sales", "a.b", "x]y"]), _LASTING)
 
 
 def _maybe(values: st.SearchStrategy[T]) -> st.SearchStrategy[T | None]:
@@ -75,6 +76,11 @@ def _not_of(names: Any) -> st.SearchStrategy[str]:
     return NAMES.filter(lambda n: n not in names)
 
 
+def _is_no_keyword(named: Any) -> bool:
+    """Return whether no broker priority for ANY would apply to an object by its name."""
+    return str(named.name).upper() != "ANY"
+
+
 _TYPES = st.one_of(
     st.builds(
         MessageType,
@@ -89,13 +95,14 @@ _CONTRACTS = st.builds(
     Contract,
     _not_of(SYSTEM_CONTRACTS),
     st.dictionaries(NAMES, st.sampled_from(Sender), min_size=1, max_size=3),
-)
+).filter(_is_no_keyword)
 _GROUPS = NAMES.filter(is_group)
 _SETTINGS = st.booleans(), st.booleans(), st.booleans()
 _QUEUES = st.builds(Queue, _OWNED, *_SETTINGS, st.none(), _maybe(_GROUPS)) | st.builds(
     Queue, _OWNED, *_SETTINGS, NAMES, _maybe(_GROUPS), st.integers(0, 32_767)
 )
-_SERVICES = st.builds(Service, NAMES, _OWNED, st.lists(NAMES, max_size=2).map(tuple), _maybe(NAMES))
+_ACCEPTED = st.lists(NAMES, max_size=2, unique=True).map(tuple)
+_SERVICES = st.builds(Service, NAMES, _OWNED, _ACCEPTED, _maybe(NAMES)).filter(_is_no_keyword)
 _PRIORITIES = st.builds(
     Priority, NAMES, _maybe(NAMES), _maybe(NAMES), _maybe(NAMES), st.integers(1, 10)
 )
@@ -182,7 +189,7 @@ def _database(draw: st.DrawFn, instance: str, name: str) -> Database:
         honor_priority=draw(st.booleans()),
         read_only=draw(st.booleans()),
         single_user=draw(st.booleans()),
-        bindings=tuple(draw(_by_name(_BINDINGS)).values()),
+        bindings=tuple({b.service: b for b in draw(_by_name(_BINDINGS)).values()}.values()),
         schemas={name: f"<{name}" for name in draw(_named(_OWNED, str.casefold))},
         certificates=draw(_by_name(_CERTIFICATES)),
         grants=draw(_grants("SEND", Securable.SERVICE)),
