@@ -142,9 +142,14 @@ class Eye:
     def _read_to_ends(self, topics: tuple[str, ...]) -> None:
         consumer = self._consumer = self._consumer or self._follow(topics)
         for topic in topics:
-            _, end = watermarks(consumer, topic, 0, timeout=self._patience)
-            while self._at.get(topic, 0) < end:
-                self._take(next_of(consumer, topic, 0, self._health))
+            for _ in range(2):
+                _, end = watermarks(consumer, topic, 0, timeout=self._patience)
+                while self._at.get(topic, 0) < end:
+                    self._take(next_of(consumer, topic, 0, self._health))
+                # Compaction may have replaced records before the end by later ones, of which only
+                # the first was read: an instance would look as if it had stopped.
+                if self._at.get(topic, 0) <= end:
+                    break
 
     def _exist(self, topics: tuple[str, ...]) -> bool:
         found = self._cluster.admin().list_topics(timeout=self._patience).topics
