@@ -7,11 +7,11 @@
 Every consumer is a ``checked_consumer``, which skips malformed batches that only a hostile writer
 sends (``unreadable``, ``silent_search``). Modules that read: ``reader`` reads partitions to their
 ends, ``follow`` and ``spans`` read many topics, and ``recent_records`` reads the newest records.
-``fetcher`` fetches single records. ``bounded_poll`` takes records that a client has already
-fetched, and ``headers`` reads the headers of a record. ``transactor`` writes in a transaction;
-``fenced`` recognizes a client whose name another process has taken. Modules for offsets and groups:
-``commits``, ``committed``, ``offset_metadata``, ``lag``, ``members``, ``coordinator``; ``trim``
-deletes the beginnings of logs.
+``fetcher`` fetches single records, within a ``search_time``. ``bounded_poll`` takes records that a
+client has already fetched, and ``headers`` reads the headers of a record. ``transactor`` writes in
+a transaction; ``fenced`` recognizes a client whose name another process has taken. Modules for
+offsets and groups: ``commits``, ``committed``, ``offset_metadata``, ``lag``, ``members``,
+``coordinator``; ``trim`` deletes the beginnings of logs.
 
 Errors and watchdogs: ``failure`` turns exceptions into errors with a remedy; ``patience`` limits
 calls that may never return; ``outage``, ``lost_brokers``, ``stalled_fetch``,
@@ -60,7 +60,7 @@ from streams.kafka.create_topics import create, grow
 from streams.kafka.deploy import Deployment, deploy, find_beyond_apply, preview, specs_of
 from streams.kafka.failure import is_forbidden, is_passing, worded
 from streams.kafka.fenced import FENCED, LOST, WITHOUT_ID, FencedError, is_displaced, is_fatal
-from streams.kafka.fetcher import CACHE_BYTES, Fetcher, GoneError, NotNowError
+from streams.kafka.fetcher import CACHE_BYTES, Fetcher, GoneError
 from streams.kafka.headers import Headers, headers_of, size_of
 from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung, find_open
 from streams.kafka.lag import Lags, read_begins, read_ends, read_highs, read_lags
@@ -77,6 +77,7 @@ from streams.kafka.reader import (
 )
 from streams.kafka.reassign_new_topics import Returning
 from streams.kafka.recent_records import GATHERED, PROMPT, is_at_end, pausing, start_before_newest
+from streams.kafka.search_time import NotNowError, SearchTime
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stalled_fetch import StalledFetch
 from streams.kafka.statistics import ReadStatistics, Statistics, StatisticsReader
@@ -125,6 +126,7 @@ __all__ = [
     "Producer",
     "ReadStatistics",
     "Returning",
+    "SearchTime",
     "Spans",
     "StalledFetch",
     "Statistics",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import OrderedDict, deque
-from collections.abc import Callable
 
 from confluent_kafka import KafkaError, TopicPartition
 
@@ -15,6 +14,7 @@ from streams.kafka.checked_consumer import CheckedConsumer
 from streams.kafka.cluster import Cluster, Message
 from streams.kafka.headers import size_of
 from streams.kafka.reader import next_of
+from streams.kafka.search_time import NotNowError, SearchTime
 from streams.kafka.silent_search import SilentSearch
 
 CACHE_BYTES = 48 << 20
@@ -45,14 +45,6 @@ class GoneError(SurroundingsError):
     """A required record was deleted from its log, or can no longer be read."""
 
 
-class NotNowError(SurroundingsError):
-    """Whether a record can be read is not known, and there is no time now to find out."""
-
-
-def _always() -> bool:
-    return True
-
-
 class Fetcher:
     """Fetch records of one partition by offset, with a cache of the latest records.
 
@@ -71,8 +63,8 @@ class Fetcher:
     have been read before, in one pass with an earlier record of its batch whose length is 2^32 too
     high (decision 47). All records of a batch have the same writer, so other writers lose nothing.
 
-    Before such a search, which takes a few tenths of a second, the fetcher asks ``may_search``, and
-    raises NotNowError if the answer is no.
+    Such a search takes a few tenths of a second. If the time for ``searches`` is used up, the
+    fetcher raises NotNowError instead.
 
     ``bytes_returned`` counts the bytes of requested records, ``bytes_read`` the bytes of all
     records read from Kafka, requested or skipped. Both counts include headers.
@@ -84,10 +76,10 @@ class Fetcher:
         topic: str,
         partition: int,
         cache_bytes: int = CACHE_BYTES,
-        may_search: Callable[[], bool] = _always,
+        searches: SearchTime | None = None,
     ) -> None:
         self._topic, self._partition, self._limit = topic, partition, cache_bytes
-        self._cluster, self._may_search = cluster, may_search
+        self._cluster, self._searches = cluster, searches
         self._large = max(_LARGE, cache_bytes // _SHARE)
         self.bytes_returned = self.bytes_read = self._rested_at = self._size = 0
         self._consumer: CheckedConsumer | None = None
@@ -99,6 +91,7 @@ class Fetcher:
         self._unreadable: OrderedDict[int, None] = OrderedDict()
         self._expected = 0  # number of records that may be unreadable too
         self._unsearched: int | None = None  # the last record for which there was no time
+        self._waited = 0.0  # seconds of the last wait for a record at its offset
 
     def remember(self, message: Message) -> None:
         """Cache a record that another consumer has just read, because it may be needed again."""
@@ -148,7 +141,7 @@ class Fetcher:
                 if not self._may_search():
                     self._unsearched, self._next = position, None
                     raise self._not_now(position)
-                if self._is_unreadable(position):
+                if self._proves_unreadable(position):
                     raise self._lost(position)
                 return self._wait_for(position)  # Kafka is slow or unavailable
             if message is None:
@@ -192,7 +185,7 @@ class Fetcher:
         """Return the next message; ``None`` if a record may block the requested record."""
         consumer = self._consumer
         assert consumer is not None
-        there = _AGAIN if self._expected else _THERE
+        there = self._waited = _AGAIN if self._expected else _THERE
         self._expected = max(0, self._expected - is_there)
         message = consumer.poll(there if is_there else _BLOCKED)
         if message is not None:
@@ -205,19 +198,25 @@ class Fetcher:
         """Return whether a record is known to be unreadable."""
         return position in self._unreadable
 
-    def _is_unreadable(self, position: int) -> bool:
+    def _proves_unreadable(self, position: int) -> bool:
         """Return whether Kafka responds but a new client cannot read a record; takes up to 10 s."""
         place = self._topic, self._partition
+        began = time.monotonic()
         search = SilentSearch(self._cluster, place, position, exact=True, most=1)
         search.wait()
         if search.found == position:
             return False
+        if self._searches is not None:
+            self._searches.spend(self._waited + time.monotonic() - began)
         self._unreadable[position] = None
         self._expected = _SUSPECTED
         self._next = None  # reading forward from here would wait in vain
         if len(self._unreadable) > _UNREADABLE:
             self._unreadable.popitem(last=False)
         return True
+
+    def _may_search(self) -> bool:
+        return self._searches is None or self._searches.has_left()
 
     def _not_now(self, position: int) -> NotNowError:
         return NotNowError(f"{self._topic}/{self._partition}@{position} is not read now")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.kafka import Fetcher, GoneError, NotNowError, fetcher
+from streams.kafka import Fetcher, GoneError, NotNowError, SearchTime, fetcher
 from streams.wire import Topics
 from tests.kafka.raw_batch import FAR, append, batch, disguised, record
 from tests.kafka.test_checked_consumer import good, topic_of
@@ -175,14 +175,18 @@ def test_a_search_begins_only_if_there_is_time(kafka: str, unique: str) -> None:
     """Without time, the fetcher waits once for the record, and then not at all."""
     bad = batch(record(0, length=500), record(1, value=b"body"))
     bodies, counts = fetcher_of(kafka, unique, bad, good(b"last"))
-    bodies._may_search = lambda: False
+    clock = [0.0]
+    bodies._searches = SearchTime(lambda: clock[0])
+    bodies._searches.spend(1)
     for _ in range(2):
         with pytest.raises(NotNowError, match="/0@1 is not read now"):
             bodies.fetch(1)
         assert counts.seeks == [1]
-    bodies._may_search = lambda: True
+    clock[0] += 10
     with pytest.raises(GoneError, match="/0@1 is in an unreadable batch"):
         bodies.fetch(1)
+    with pytest.raises(NotNowError, match="/0@0 is not read now"):
+        bodies.fetch(0)  # the wait for the record and the search were spent
     assert values(bodies, 2) == [b"last"]
     bodies.close()
 

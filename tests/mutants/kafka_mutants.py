@@ -622,8 +622,8 @@ MUTANTS = (
     ),
     KafkaMutant(
         "search for lost bodies without a limit",
-        "workers/endpoint/bodies.py",
-        "        self._left -= self._clock() - since\n",
+        "kafka/search_time.py",
+        "        self._left -= seconds\n",
         "        pass\n",
         "workers/test_partition.py",
     ),
@@ -644,8 +644,8 @@ MUTANTS = (
     KafkaMutant(
         "name only one of the dialogs that share a lost body",
         "node/endpoint/transaction.py",
-        "str(error), error.positions, affected, is_unfinished",
-        "str(error), error.positions, error.conversations, is_unfinished",
+        "{name for at, name in users if at in error.positions}",
+        "error.conversations",
         "node/test_transactions.py",
     ),
     KafkaMutant(
@@ -654,6 +654,13 @@ MUTANTS = (
         "(error.is_unfinished or not lost.is_nothing)",
         "not lost.is_nothing",
         "workers/test_partition.py",
+    ),
+    KafkaMutant(
+        "search without spending the time",
+        "kafka/fetcher.py",
+        "self._searches.spend(self._waited + time.monotonic() - began)",
+        "pass",
+        "kafka/test_fetcher_unreadable.py",
     ),
     KafkaMutant(
         "wait again for a record that was not searched",

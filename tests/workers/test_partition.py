@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from streams.kafka import GoneError, Message, NotNowError
+from streams.kafka import GoneError, Message, NotNowError, SearchTime
 from streams.node import Endpoint, Moves, UnreadableError, catalog_of
 from streams.protocol import Dialog, DialogKey, State
 from streams.resources import topologies_dir
@@ -20,7 +20,6 @@ from streams.wire.records import key_of
 from streams.wire.state import Positions
 from streams.wire.state_keys import RequestKey
 from streams.workers.endpoint import apply_work, commit_work
-from streams.workers.endpoint import bodies as module
 from streams.workers.endpoint.allowance import BYTES, Allowance
 from streams.workers.endpoint.apply_work import Applied, WorkApplier
 from streams.workers.endpoint.bodies import MOVED_BYTES, Bodies
@@ -294,7 +293,7 @@ class Silent:
 
     def __init__(self) -> None:
         self.now, self.asked = 0.0, list[int]()
-        self.searches = module.SearchTime(lambda: self.now)
+        self.searches = SearchTime(lambda: self.now)
 
     def fetch(self, position: int) -> Message:
         """Search in vain, if there is time."""
@@ -303,6 +302,7 @@ class Silent:
         if not self.searches.has_left():
             raise NotNowError(f"cmd/0@{position} is not read now")
         self.now += 0.1
+        self.searches.spend(0.1)
         self.asked.append(position)
         raise GoneError(f"cmd/0@{position} is in an unreadable batch")
 
@@ -310,7 +310,7 @@ class Silent:
 def test_all_partitions_of_a_worker_share_the_time_to_search_for_lost_bodies() -> None:
     """A quarter of a second at first, and then a quarter of the time."""
     log = Silent()
-    one, other = (Bodies(cast(Any, log), cast(Any, log), log.searches) for _ in range(2))
+    one, other = (Bodies(cast(Any, log), cast(Any, log)) for _ in range(2))
     wanted = {position: uuid.UUID(int=position) for position in range(9)}
     with pytest.raises(UnreadableError, match="@0 is in an unreadable batch") as caught:
         one.commands(wanted)

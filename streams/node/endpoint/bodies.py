@@ -30,7 +30,8 @@ class UnreadableError(Exception):
         is_unfinished: bool = False,
     ) -> None:
         super().__init__(text)
-        self.positions, self.conversations = positions, conversations
+        self.positions = positions
+        self.conversations: Set[uuid.UUID] = conversations
         self.is_unfinished = is_unfinished
 
 

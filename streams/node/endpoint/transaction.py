@@ -277,10 +277,8 @@ class Transaction(Overlay):
             try:
                 known.update(self.bodies.commands(needed))
             except UnreadableError as error:
-                affected = {name for position, name in users if position in error.positions}
-                raise UnreadableError(
-                    str(error), error.positions, affected, is_unfinished=error.is_unfinished
-                ) from error
+                error.conversations = {name for at, name in users if at in error.positions}
+                raise
         if len(users) > len(needed):  # fragments, or a SEND on several conversations
             read = Counter(position for position, _ in set(users))
             copied = sum(len(known[p].body or b"") * (count - 1) for p, count in read.items())

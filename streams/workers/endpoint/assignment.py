@@ -19,6 +19,7 @@ from streams.kafka import (
     Consumer,
     KafkaException,
     LostBrokers,
+    SearchTime,
     TopicPartition,
     partitions_of,
     watermarks,
@@ -30,7 +31,7 @@ from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import keep
 from streams.workers.control import Control
 from streams.workers.endpoint.allowance import Allowance
-from streams.workers.endpoint.bodies import Bodies, SearchTime
+from streams.workers.endpoint.bodies import Bodies
 from streams.workers.endpoint.inputs import Inputs
 from streams.workers.endpoint.look_ahead import LookAhead
 from streams.workers.endpoint.partition import Partition

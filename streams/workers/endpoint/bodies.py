@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from streams.errors import SurroundingsError
@@ -16,6 +15,7 @@ from streams.kafka import (
     Headers,
     Message,
     NotNowError,
+    SearchTime,
     headers_of,
     size_of,
 )
@@ -29,35 +29,8 @@ from streams.workers.pulse import beat
 
 T = TypeVar("T", Command, Frame)
 
-_SEARCH = 0.25
-"""Share of a worker's time that searches for lost bodies may take, and its reserve in seconds."""
 MOVED_BYTES = 8 << 20
 """Limit in bytes of bodies and headers moved in one transaction; the last body may exceed it."""
-
-
-class SearchTime:
-    """The time that a worker has left to search for lost bodies, for all its partitions.
-
-    Other records and partitions wait for a search. ``clock`` is in seconds.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._left, self._at = _SEARCH, clock()
-
-    def has_left(self) -> bool:
-        """Return whether a search may begin."""
-        now = self._clock()
-        self._left, self._at = min(_SEARCH, self._left + _SEARCH * (now - self._at)), now
-        return self._left > 0
-
-    def spend(self, since: float) -> None:
-        """Subtract the time since an instant of the clock."""
-        self._left -= self._clock() - since
-
-    def now(self) -> float:
-        """Return the clock."""
-        return self._clock()
 
 
 @dataclass(slots=True)
@@ -70,7 +43,6 @@ class Bodies:
 
     cmd: Fetcher
     inbox: Fetcher
-    searches: SearchTime = field(default_factory=SearchTime)
     unbounded: bool = False
 
     @classmethod
@@ -84,11 +56,9 @@ class Bodies:
         searches: SearchTime | None = None,
     ) -> Bodies:
         """Return the bodies of a partition, with a cache of this size shared by both topics."""
-        searches = searches or SearchTime()
         return cls(
-            Fetcher(cluster, cmd, number, cache_bytes // 2, searches.has_left),
-            Fetcher(cluster, inbox, number, cache_bytes // 2, searches.has_left),
-            searches,
+            Fetcher(cluster, cmd, number, cache_bytes // 2, searches),
+            Fetcher(cluster, inbox, number, cache_bytes // 2, searches),
         )
 
     def commands(self, wanted: Mapping[int, uuid.UUID]) -> dict[int, Command]:
@@ -117,11 +87,9 @@ class Bodies:
         for position in sorted(wanted):
             beat()
             left -= 1
-            since = self.searches.now()
             try:
                 body = _fetch(fetcher, position, wanted[position], decode)
             except GoneError as error:
-                self.searches.spend(since)
                 lost[position] = error
                 continue
             except NotNowError as error:
@@ -150,11 +118,10 @@ class Bodies:
                 if size > MOVED_BYTES:
                     return found
                 beat()
-                since = self.searches.now()
                 try:
                     found.append(fetch_record(fetcher, position, conversation))
                 except GoneError:
-                    self.searches.spend(since)
+                    continue
                 except NotNowError:
                     return found
                 else:
