@@ -6,6 +6,7 @@ tests that use one of them run.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import uuid
@@ -15,6 +16,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 
 from streams.embedded import Broker
 from streams.errors import HoplineError
@@ -69,6 +71,42 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+LEEWAY = 60.0
+"""Seconds between the exception of pytest-timeout and the end of the process."""
+_LIMIT = pytest.StashKey[float]()
+
+
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
+    """End a process whose test does not end with an error when its time is over.
+
+    The exception of pytest-timeout does not interrupt a call of a C library, and none is raised in
+    the teardown of a test that has failed. The traces of all threads show where the process was.
+    """
+    item.stash[_LIMIT] = settings.timeout + LEEWAY
+    _end_later(item)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
+    """Continue to watch a test that has failed: pytest has just stopped the clock."""
+    _end_later(node)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Stop the clock after a test's teardown."""
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _end_later(node: pytest.Item | pytest.Collector) -> None:
+    if (limit := node.stash.get(_LIMIT, None)) is not None:
+        errors = node.config.stash[fault_handler_stderr_fd_key]
+        faulthandler.dump_traceback_later(limit, exit=True, file=errors)
 
 
 _SERVERS = {"kafka", "postgres", "killable_kafka"}
