@@ -38,9 +38,9 @@ def test_fails(hangs):
 def test_a_test_that_hangs_ends_with_the_traces_of_its_threads(text: str, tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     (tmp_path / "test_it.py").write_text(text, encoding="utf-8")
+    options = ["-q", "-n", "1", "--max-worker-restart=0", "-o", "timeout=0.3"]
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "1", "--max-worker-restart=0"]
-        + ["-o", "timeout=0.3", str(tmp_path)],
+        [sys.executable, "-m", "pytest", *options, str(tmp_path)],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
