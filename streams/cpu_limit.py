@@ -46,13 +46,23 @@ class _Run:
 
     def interrupt(self) -> None:
         """Raise TooExpensiveError in the computation's thread, at its next bytecode."""
-        _raise_in(self._thread, ctypes.py_object(TooExpensiveError))
+        _raise_in(self._thread)
         self._interrupted.set()
 
     def settle(self) -> None:
-        """Make sure that no exception of :meth:`interrupt` is raised from now on."""
-        self._interrupted.wait()
-        _raise_in(self._thread, None)
+        """Make sure that no exception of :meth:`interrupt` is raised from now on.
+
+        It may have been raised before, or it is still pending. To remove a pending one is not
+        enough: until Python 3.12, the interpreter would then look for it before each call for ever,
+        and it would never return from a call while it is traced.
+        """
+        try:
+            self._interrupted.wait()
+            _raise_in(self._thread)  # instead of the pending one
+            while True:
+                pass
+        except TooExpensiveError:
+            pass
 
 
 _runs: dict[_Run, None] = {}
@@ -109,5 +119,6 @@ def _watch() -> None:
                     run.interrupt()
 
 
-def _raise_in(thread: int, what: ctypes.py_object[type[TooExpensiveError]] | None) -> None:
+def _raise_in(thread: int) -> None:
+    what = ctypes.py_object(TooExpensiveError)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)

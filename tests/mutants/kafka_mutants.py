@@ -712,6 +712,16 @@ MUTANTS = (
         "node/test_cpu_limit.py",
     ),
     KafkaMutant(
+        "remove a pending interruption without raising it",
+        "cpu_limit.py",
+        "            _raise_in(self._thread)  # instead of the pending one\n"
+        "            while True:\n"
+        "                pass\n",
+        "            clear, thread = ctypes.pythonapi.PyThreadState_SetAsyncExc, self._thread\n"
+        "            clear(ctypes.c_ulong(thread), None)\n",
+        "node/test_cpu_limit.py",
+    ),
+    KafkaMutant(
         "store messages whose ids are not 16 bytes",
         "monitor/read.py",
         "(F.length(text) == 36) & (F.length(digits) == 32)",

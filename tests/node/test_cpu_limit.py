@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -108,6 +110,29 @@ def test_an_interruption_that_has_begun_is_awaited(monkeypatch: pytest.MonkeyPat
         limited(0.01, compute, str)
     for _ in range(1_000_000):
         pass
+
+
+TRACED = """
+import sys
+from streams.cpu_limit import TooExpensiveError, limited
+
+def endless():
+    while True:
+        pass
+
+try:
+    limited(0.01, endless, str)
+except TooExpensiveError:
+    sys.settrace(lambda *_: None)
+    (lambda: print("called"))()
+"""
+
+
+def test_calls_are_traced_after_an_interruption() -> None:
+    """A flag that Python 3.11 never clears would make each traced call endless."""
+    command = [sys.executable, "-c", TRACED]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout == "called\n"
 
 
 def groups(levels: int) -> str:
