@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import pytest
 from confluent_kafka import Producer
 
 from streams.embedded import Beside, Broker
-from streams.kafka import Cluster, KafkaError, TopicPartition
+from streams.kafka import Cluster, KafkaError, KafkaException, TopicPartition
 from streams.wire import Topics
 from tests.running import DEADLINE, eventually
 
@@ -29,7 +30,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def write(producer: Producer, topic: str) -> KafkaError | None:
     """Write a record to a topic; return the error."""
     ends: list[KafkaError | None] = []
-    producer.produce(topic, b"v", on_delivery=lambda error, _: ends.append(error))
+    try:
+        producer.produce(topic, b"v", on_delivery=lambda error, _: ends.append(error))
+    except KafkaException as failed:  # the metadata came during this call
+        return cast(KafkaError, failed.args[0])
     eventually(lambda: producer.poll(0.1) >= 0 and ends, "the record is written or fails")
     return ends[0]
 
