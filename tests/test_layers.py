@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "streams"
 
 LIBRARIES = {
-    "aiokafka": {"agents"},  # what Faust reads and writes with
+    "aiokafka": {"agents", "kafka"},  # what Faust reads and writes with; headers of batches
     "avro": {"schema"},
     "backports": {"capture"},  # zstandard
     "compression": {"capture"},  # the same, in Python from 3.14 on

@@ -1,25 +1,14 @@
-"""Translate librdkafka's properties into Faust's settings.
-
-Unsupported properties are rejected, never ignored, because without them the connection would be
-less secure than requested.
-"""
+"""Translate librdkafka's properties into Faust's credentials."""
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 
 from faust import SASLCredentials, SSLCredentials
 from faust.types.auth import CredentialsT
 
 from streams.errors import UsageError
-
-_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_KNOWN = frozenset({
-    "sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password",
-    "ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location", "ssl.key.location",
-    "ssl.key.password", "ssl.endpoint.identification.algorithm",
-})  # fmt: skip
+from streams.kafka import UnsupportedError, access_of
 
 
 def faust_credentials(properties: Mapping[str, str]) -> CredentialsT | None:
@@ -27,49 +16,24 @@ def faust_credentials(properties: Mapping[str, str]) -> CredentialsT | None:
 
     Raises UsageError for unsupported properties, or if a file cannot be read.
     """
-    protocol = properties.get("security.protocol", "plaintext").upper()
-    if protocol == "PLAINTEXT":
+    try:
+        access = access_of(properties)
+    except UnsupportedError as error:
+        raise _refuse(f"Agents do not support {error}") from None
+    if access.protocol == "PLAINTEXT":
         return None
-    for name in sorted(properties):
-        if name.startswith(("sasl.", "ssl.")) and name not in _KNOWN:
-            raise _refuse(f"Agents do not support {name}")
-    context = _tls(properties) if protocol.endswith("SSL") else None
-    if not protocol.startswith("SASL_"):
+    context = access.context()
+    if context is not None and not access.verifies:
+        raise _refuse("Agents always verify certificates")
+    if access.mechanism is None:
         assert context is not None, "every protocol without SASL uses TLS"
         return SSLCredentials(context)
-    said = properties.get("sasl.mechanisms", properties.get("sasl.mechanism", "GSSAPI")).upper()
-    if said not in _MECHANISMS:
-        raise _refuse(f"Agents do not support the SASL mechanism {said}")
     return SASLCredentials(
-        username=properties.get("sasl.username"),
-        password=properties.get("sasl.password"),
-        mechanism=said,
+        username=access.username,
+        password=access.password,
+        mechanism=access.mechanism,
         ssl_context=context,
     )
-
-
-def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:
-    if properties.get("enable.ssl.certificate.verification", "true").lower() == "false":
-        raise _refuse("Agents always verify certificates")
-    file = properties.get("ssl.ca.location")
-    try:
-        context = ssl.create_default_context(
-            cafile=file, cadata=properties.get("ssl.ca.pem") if file is None else None
-        )
-        if "ssl.certificate.location" in properties:
-            context.load_cert_chain(
-                properties["ssl.certificate.location"],
-                properties.get("ssl.key.location"),
-                properties.get("ssl.key.password", ""),
-            )
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(
-            f"ssl.ca.location, ssl.certificate.location or ssl.key.location: {error.strerror}.",
-            "They must be PEM files that this process can read.",
-        ) from None
-    if properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "none":
-        context.check_hostname = False
-    return context
 
 
 def _refuse(why: str) -> UsageError:

@@ -5,8 +5,8 @@
 ``catalog``; ``acls`` and ``brokers`` concern users and brokers.
 
 Every consumer is a ``checked_consumer``, which skips malformed batches that only a hostile writer
-sends (``unreadable``, ``silent_search``). Modules that read: ``reader`` reads partitions to their
-ends, ``follow`` and ``spans`` read many topics, and ``recent_records`` reads the newest records.
+sends (``stored_batches``, ``silent_search``; ``access`` is how they connect). Modules that read:
+``reader`` reads partitions to their ends, ``follow`` and ``spans`` read many topics, and
 ``fetcher`` fetches single records, within a ``search_time``. ``bounded_poll`` takes records that a
 client has already fetched, and ``headers`` reads the headers of a record. ``transactor`` writes in
 a transaction; ``fenced`` recognizes a client whose name another process has taken. Modules for
@@ -18,6 +18,7 @@ calls that may never return; ``outage``, ``lost_brokers``, ``stalled_fetch``,
 ``reassign_new_topics``, ``consumer_health`` and ``hung`` detect what the client does not report.
 """
 
+from streams.kafka.access import UnsupportedError, access_of
 from streams.kafka.acls import create_acls, set_passwords
 from streams.kafka.bounded_poll import take, take_more
 from streams.kafka.catalog import (
@@ -134,7 +135,9 @@ __all__ = [
     "StuckError",
     "TopicPartition",
     "Transactor",
+    "UnsupportedError",
     "UnusableCatalogError",
+    "access_of",
     "await_committed",
     "broker_count",
     "change_for",

@@ -18,10 +18,12 @@ from confluent_kafka import (
 
 from streams.causes import Causes, more
 from streams.kafka.stalled_fetch import Place
-from streams.kafka.unreadable import UNREADABLE, Probes, UnknownError, end_of_batch, end_of_gap
+from streams.kafka.stored_batches import StoredBatches, UnknownError
 
 log = logging.getLogger("hopline.kafka")
 
+UNREADABLE = frozenset({KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION})
+"""The client's errors for a batch that it cannot decompress."""
 _TIMEOUT = 10.0
 _BUDGET, _SEARCHES = 2.0, 10.0
 """Seconds after which a search ends, and seconds after which a call starts no other search; the
@@ -42,22 +44,22 @@ class CheckedConsumer(Consumer):
 
     * A record whose offset is at or beyond the end of the log is dropped. Each response contains
       this end.
-    * In the topics ``exact``, offsets must increase. After a gap, for example at a transaction
-      marker, a second consumer checks that the gap contains only markers and aborted records, with
-      one fetch for each offset. Other topics do not need this check, for example because senders
-      retry frames.
+    * In the topics ``exact``, offsets must increase. After a gap, the record must be the first of
+      its batch, and only transaction markers and aborted batches may be in the gap. Other topics do
+      not need this check, for example because senders retry frames.
 
-    If Kafka does not respond to the second consumer, the record is read again. A search in a
-    partition ends after 2 s, and a call starts no search after 10 s. The next call continues, so
-    that the thread can do other work in between. The check takes 0.25 µs for a record without a
-    gap. ``probe`` creates a second consumer with the given isolation level.
+    The headers of the ``stored`` batches show this, and where to continue after a bad batch. If
+    Kafka does not respond, the record is read again. A search in a partition ends after 2 s, and a
+    call starts no search after 10 s. The next call continues, so that the thread can do other work
+    in between. The check takes 0.25 µs for a record without a gap. Without ``stored``, gaps are not
+    checked, and a bad batch takes a fetch for each of its offsets.
     """
 
     def __init__(
-        self, config: dict[str, Any], probe: Callable[[str], Consumer], exact: Collection[str] = ()
+        self, config: dict[str, Any], stored: StoredBatches | None, exact: Collection[str] = ()
     ) -> None:
         super().__init__(config)
-        self._probes, self._exact = Probes(probe), exact
+        self._stored, self._exact = stored, exact
         self._highs: dict[Place, int] = {}
         self._starts: dict[Place, int] = {}
         self._nexts: dict[Place, int] = {}
@@ -92,7 +94,8 @@ class CheckedConsumer(Consumer):
 
     def close(self) -> None:
         """Leave the group and close the connections."""
-        self._probes.close()
+        if self._stored is not None:
+            self._stored.close()
         super().close()
 
     # --- records ---------------------------------------------------------------------------------
@@ -133,6 +136,8 @@ class CheckedConsumer(Consumer):
             except (KafkaException, UnknownError) as error:
                 log.info("%s/%d@%s is read again: %r", *place, message.offset(), error)
                 end = self._nexts.get(place, self._starts.get(place, OFFSET_STORED))
+                if isinstance(error, UnknownError):
+                    end = max(end, error.at)
             if end is not None:
                 again[place] = end
             elif message.error() is not None:
@@ -155,42 +160,38 @@ class CheckedConsumer(Consumer):
         if offset is None:
             return None
         is_bad = error is not None or offset >= self._high(place, offset)
-        if error is None and expected is not None and place[0] in self._exact:
-            return self._end_of_gap(place, expected, message, is_bad)
-        return self._end_of_batch(place, message) if is_bad else None
-
-    def _end_of_gap(
-        self, place: Place, expected: int, message: Message, is_bad: bool
-    ) -> int | None:
-        """Return the same for a record of an exact topic, which ``is_bad`` or may follow a gap."""
-        offset = message.offset() or 0
-        if offset <= expected and not is_bad:
+        is_behind_gap = place[0] in self._exact and expected is not None and offset > expected
+        if not is_bad and not is_behind_gap:
             return None
-        self._demand_time(expected)
-        end, has_ended = end_of_gap(self._probes, place, expected, message, _BUDGET)
-        if end > offset:
+        if expected is None:
+            expected = self._first_of(place)
+        start = expected if error is None else max(expected, offset)
+        batch = self._batch_at(place, start)
+        if not is_bad and (batch is None or offset == batch.start):
             return None
-        if is_bad or has_ended:
-            self._log_batch(place, expected, end)
-        else:
-            log.info("%s/%d: the gap before %d was checked up to %d", *place, offset, end)
+        end = start + 1 if batch is None else batch.stop
+        self._log(place, f"the rest of a batch from {start} to {end - 1}; it is unreadable")
         return end
 
-    def _end_of_batch(self, place: Place, message: Message) -> int:
-        start = self._nexts.get(place)
-        if start is None:
-            start, _ = self.get_watermark_offsets(TopicPartition(*place), timeout=_TIMEOUT)
-        if message.error() is not None:
-            start = max(start, message.offset() or 0)
-        self._demand_time(start)
-        end = end_of_batch(self._probes.committed, place, start, message, _BUDGET)
-        self._log_batch(place, start, end)
-        return end
+    def _first_of(self, place: Place) -> int:
+        """Return where reading has begun that was not assigned an offset."""
+        where = TopicPartition(*place)
+        if self._starts.get(place, OFFSET_STORED) == OFFSET_STORED:
+            offset = self.committed([where], timeout=_TIMEOUT)[0].offset
+            if offset >= 0:
+                return int(offset)
+        return self.get_watermark_offsets(where, timeout=_TIMEOUT)[0]
 
-    def _demand_time(self, at: int) -> None:
-        """Raise UnknownError if this call has spent too long searching other partitions."""
+    def _batch_at(self, place: Place, start: int) -> range | None:
+        """Return the offsets of the batch from which a record comes that was read at ``start``.
+
+        Raises UnknownError if Kafka does not respond, or if this call has spent its time.
+        """
+        if self._stored is None:
+            return None
         if time.monotonic() >= self._search_until:
-            raise UnknownError(at)
+            raise UnknownError(start)
+        return self._stored.first_with_records(place, start, _BUDGET)
 
     def _is_consequence(self, place: Place, message: Message) -> bool:
         """Return whether the client has tried to continue at an offset other than the next one.
@@ -232,10 +233,6 @@ class CheckedConsumer(Consumer):
         """Return the offset after the last returned record, or the start offset."""
         return self._nexts.get(place)
 
-    def is_exact(self, topic: str) -> bool:
-        """Return whether offsets in a topic must increase, and nothing readable may be skipped."""
-        return topic in self._exact
-
     def _go_on(self, offsets: Mapping[Place, int]) -> None:
         """Continue at these offsets, even if the client has given up the partitions."""
         gave_up = False
@@ -250,10 +247,6 @@ class CheckedConsumer(Consumer):
             known, assigned = {**self._starts, **self._nexts}, self.assignment()
             places = ((one.topic, one.partition) for one in assigned)
             self.assign([TopicPartition(*p, known.get(p, OFFSET_STORED)) for p in places])
-
-    def _log_batch(self, place: Place, start: int, end: int) -> None:
-        if end > start:
-            self._log(place, f"the rest of a batch from {start} to {end - 1}; it is unreadable")
 
     def _log(self, place: Place, what: str) -> None:
         omitted = self._skipped.due(place)

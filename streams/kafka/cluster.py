@@ -19,11 +19,12 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from streams.errors import SurroundingsError
+from streams.kafka.access import UnsupportedError
 from streams.kafka.checked_consumer import CheckedConsumer
 from streams.kafka.failure import is_silence, worded
 from streams.kafka.outage import Outage
 from streams.kafka.statistics import ReadStatistics, StatisticsReader
-from streams.kafka.unreadable import probing
+from streams.kafka.stored_batches import StoredBatches
 from streams.settings import Replication, demand_safe
 from streams.wire import Topics
 
@@ -66,8 +67,6 @@ codec, and gzip can expand data by a factor of up to 1,032. Metadata is requeste
 topic: a thousand brokers with names of 50 characters and a thousand partitions with three replicas
 take 106 kB. The client starts a thread for each broker in the metadata.
 """
-_OF_A_MEMBER = {"group.instance.id", "stats_cb", "statistics.interval.ms"}
-"""Properties of a consumer that must not be set for its second consumer."""
 _outages: dict[object, Outage] = {}
 
 
@@ -192,12 +191,19 @@ class Cluster:
             **({} if errors is None else {"error_cb": errors}),
             **({} if commits is None else {"on_commit": commits}),
         }
-        alone = {name: settings[name] for name in settings if name not in _OF_A_MEMBER}
-        return CheckedConsumer(
-            {**settings, **member},
-            lambda isolation: Consumer({**alone, **probing(isolation)}),
-            exact,
-        )
+        return CheckedConsumer({**settings, **member}, self.stored_batches(exact), exact)
+
+    def stored_batches(self, exact: Collection[str] = ()) -> StoredBatches | None:
+        """Create a reader of headers; ``None`` if brokers are not trusted or not supported."""
+        try:
+            return None if self.foreign else StoredBatches(self.bootstrap, self.properties)
+        except UnsupportedError as error:
+            if exact:
+                log.warning(
+                    "Gaps in %s are not checked (aiokafka does not support %s). Only trusted "
+                    "applications may write there.", ", ".join(sorted(exact)), error,
+                )  # fmt: skip
+            return None
 
     def admin(self) -> AdminClient:
         """Create an administration client."""

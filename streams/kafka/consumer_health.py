@@ -81,12 +81,8 @@ class ConsumerHealth:
             stalled = self._stalled.find(consumer, paused)
             if stalled is None or self._cluster.foreign:
                 return stalled
-            self._search = SilentSearch(
-                self._cluster,
-                stalled,
-                self._stalled.offset_of(stalled),
-                exact=consumer.is_exact(stalled[0]),
-            )
+            start = self._stalled.offset_of(stalled)
+            self._search = SilentSearch(self._cluster, stalled, start)
             self._next = consumer.next_offset(stalled)
         if not self._search.ended:
             return None

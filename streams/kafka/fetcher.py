@@ -202,7 +202,7 @@ class Fetcher:
         """Return whether Kafka responds but a new client cannot read a record; takes up to 10 s."""
         place = self._topic, self._partition
         began = time.monotonic()
-        search = SilentSearch(self._cluster, place, position, exact=True, most=1)
+        search = SilentSearch(self._cluster, place, position, only_start=True)
         search.wait()
         if search.found == position:
             return False

@@ -8,20 +8,29 @@ cut off at the end of the response. It fetches the batch again and again without
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 import time
-from functools import partial
+from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
+from streams.kafka.checked_consumer import UNREADABLE
 from streams.kafka.cluster import Cluster
 from streams.kafka.stalled_fetch import Place
 from streams.kafka.statistics import Statistics
-from streams.kafka.unreadable import PROBE, UnknownError, end_of_run, is_response
+from streams.kafka.stored_batches import UnknownError
 
 log = logging.getLogger("hopline.kafka")
 
+_PROBE: dict[str, Any] = {
+    "enable.partition.eof": True,
+    "fetch.error.backoff.ms": 10,
+    "fetch.wait.max.ms": 10,
+    "fetch.message.max.bytes": 1,  # Kafka returns one batch
+}
+"""The configuration of a consumer that checks single offsets."""
+_RESPONSES = UNREADABLE | {None, KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET}
+"""Results that are responses about an offset; other errors are about the connection or cluster."""
 _TRIES = 2
 """Number of responses without a record after which an offset counts as unreadable."""
 _REPORT_EVERY_MS = 10
@@ -33,26 +42,18 @@ class SilentSearch:
     """Search in a thread, for at most a minute, for an offset that a new client can read.
 
     An offset counts as unreadable if the client's statistics show at least two responses for it
-    that the client could not parse. After the search has ``ended``, ``found`` is the offset after
-    an unreadable one. If ``found`` is ``start``, the log is readable there.
-
-    A fetch in a gap returns the batch after the gap, and compaction leaves gaps of millions of
-    offsets. So the search takes larger and larger steps, and may pass readable records between
-    unreadable ones. With ``exact``, it tries each offset, but at most ``most``.
+    that the client could not parse. Then the search continues after the batch that contains the
+    offset. After the search has ``ended``, ``found`` is the offset after the last unreadable batch.
+    If ``found`` is ``start``, the log is readable there. With ``only_start``, the search ends with
+    the first offset.
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        place: Place,
-        start: int,
-        *,
-        exact: bool = False,
-        most: int = sys.maxsize,
+        self, cluster: Cluster, place: Place, start: int, *, only_start: bool = False
     ) -> None:
         self.place, self.start, self.found = place, start, start
         self.ended = False
-        self._cluster, self._exact, self._end = cluster, exact, start + most
+        self._cluster, self._only_start = cluster, only_start
         self._reported: tuple[int, int] | None = None
         self._thread = threading.Thread(target=self._run, name="unreadable", daemon=True)
         self._thread.start()
@@ -62,24 +63,30 @@ class SilentSearch:
         self._thread.join(_SEARCH + _SILENT)
 
     def _run(self) -> None:
+        probe = stored = None
+        until = time.monotonic() + _SEARCH
         try:
+            stored = None if self._only_start else self._cluster.stored_batches()
             probe = self._cluster.consumer(
                 f"{self._cluster.topics.prefix}reader",
                 stats=self._report,
                 statistics_interval_ms=_REPORT_EVERY_MS,
-                **PROBE,
+                **_PROBE,
             )
-            until = time.monotonic() + _SEARCH
-            if self._is_unreadable(probe, self.start):
-                self.found = end_of_run(
-                    self.start,
-                    partial(self._is_unreadable, probe),
-                    until=until, end=self._end, exact=self._exact,
-                )  # fmt: skip
-            probe.close()
+            while time.monotonic() < until and self._is_unreadable(probe, self.found):
+                if stored is None:
+                    self.found += 1
+                else:
+                    left = until - time.monotonic()
+                    self.found = stored.first_with_records(self.place, self.found, left).stop
+                if self._only_start:
+                    break
         except Exception as error:
-            log.warning("%s/%d@%d: %s", *self.place, self.start, error)
+            log.warning("%s/%d@%d: %s", *self.place, self.found, error)
         finally:
+            for one in (probe, stored):
+                if one is not None:
+                    one.close()
             self.ended = True
 
     def _is_unreadable(self, probe: Consumer, offset: int) -> bool:
@@ -89,7 +96,7 @@ class SilentSearch:
         until = time.monotonic() + _SILENT
         while time.monotonic() < until:
             message = probe.poll(_REPORT_EVERY_MS / 1000)
-            if message is not None and is_response(message):
+            if message is not None and _code(message) in _RESPONSES:
                 return False
             reported, self._reported = self._reported, None
             if reported is None or reported[0] != offset:
@@ -106,3 +113,8 @@ class SilentSearch:
         if about is not None:
             incomplete = sum(broker["rxpartial"] for broker in report["brokers"].values())
             self._reported = int(about["next_offset"]), int(incomplete)
+
+
+def _code(message: Message) -> int | None:
+    error = message.error()
+    return None if error is None else error.code()

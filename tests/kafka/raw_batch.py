@@ -66,16 +66,17 @@ def batch(
     behind: bytes = b"",
     at: int | None = None,
     producer: tuple[int, int, int] = (-1, -1, -1),
+    last: int | None = None,
 ) -> bytes:
     """Return a batch; ``behind``: bytes behind the end mark of its lz4 frame, ``at``: its time.
 
-    ``producer``: id, epoch and sequence number.
+    ``producer``: id, epoch and sequence number; ``last``: the stated last offset.
     """
     now = int(time.time() * 1000) if at is None else at
-    last, payload = len(records) - 1, b"".join(records)
+    last, payload = len(records) - 1 if last is None else last, b"".join(records)
     payload = _frame(payload) + behind if codec & ~TRANSACTIONAL == LZ4 else payload
     # attributes, last offset delta, two timestamps, producer, number of records
-    numbers = struct.pack(">hiqqqhii", codec, last, now, now, *producer, last + 1)
+    numbers = struct.pack(">hiqqqhii", codec, last, now, now, *producer, len(records))
     after_crc = numbers + payload
     rest = struct.pack(">ibI", -1, 2, _crc32c(after_crc)) + after_crc
     return struct.pack(">qi", 0, len(rest)) + rest

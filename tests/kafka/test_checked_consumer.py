@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from confluent_kafka import TopicPartition
 
 from streams.kafka import (
     OFFSET_BEGINNING,
+    CheckedConsumer,
     Cluster,
     Consumer,
     ConsumerHealth,
@@ -16,9 +15,10 @@ from streams.kafka import (
     read_all,
     stalled_fetch,
     take,
-    unreadable,
 )
 from streams.kafka import silent_search as silent
+from streams.kafka.stalled_fetch import Place
+from streams.kafka.stored_batches import Fetched
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from tests.kafka.raw_batch import LZ4, UNCOMPRESSED, append, batch, disguised, record
@@ -72,6 +72,24 @@ def received(consumer: Consumer, *last: bytes) -> list[bytes | None]:
     eventually(reads, f"the records {last!r}")
     consumer.close()
     return found
+
+
+def fail_first(
+    consumer: CheckedConsumer, failures: int, monkeypatch: pytest.MonkeyPatch
+) -> list[Place]:
+    """Let the first requests for headers fail; return a list of the partitions of all requests."""
+    stored, asked = consumer._stored, list[Place]()
+    assert stored is not None
+    request = stored._request
+
+    async def fails(place: Place, start: int, size: int) -> Fetched:
+        asked.append(place)
+        if len(asked) <= failures:
+            raise ConnectionError
+        return await request(place, start, size)
+
+    monkeypatch.setattr(stored, "_request", fails)
+    return asked
 
 
 @pytest.mark.parametrize("codec", [LZ4, UNCOMPRESSED])
@@ -128,27 +146,26 @@ def test_a_lie_is_found_although_its_copy_is_at_the_stated_offset(kafka: str, un
     assert received(consumer, BEHIND) == [GOOD, b"sound", *later, b"lie", BEHIND]
 
 
-class Deaf:
-    """A second consumer that gets no response at first."""
+@pytest.mark.parametrize("shift", [1, 10])
+def test_records_that_state_slightly_higher_offsets_hide_no_others(
+    kafka: str, unique: str, shift: int
+) -> None:
+    """Each offset before them is one of their own batch, and the last ones state those behind."""
+    cluster, topic = topic_of(kafka, unique, UNCOMPRESSED)
+    later = [b"%d" % number for number in range(20)]
+    bad = batch(*(record(n + shift, value=b"lie") for n in range(11)), codec=UNCOMPRESSED)
+    for one in (good(GOOD, UNCOMPRESSED), bad, *(good(one, UNCOMPRESSED) for one in later)):
+        append(kafka, topic, one)
+    consumer = cluster.consumer(unique, exact={topic})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    assert received(consumer, later[-1]) == [GOOD, *later]
 
-    def __init__(self, consumer: Consumer, polls: int) -> None:
-        self._consumer, self._polls = consumer, polls
 
-    def poll(self, timeout: float) -> object:
-        self._polls -= 1
-        return self._consumer.poll(timeout) if self._polls < 0 else None
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._consumer, name)
-
-
-@pytest.mark.parametrize("polls", [1, 2, 3])
+@pytest.mark.parametrize("failures", [1, 2, 3])
 def test_nothing_is_skipped_while_kafka_does_not_respond(
-    kafka: str, unique: str, polls: int, monkeypatch: pytest.MonkeyPatch
+    kafka: str, unique: str, failures: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The record after a gap is read again until it is known what the gap contains."""
-    monkeypatch.setattr(unreadable, "_ANSWER", 0.05)
-    monkeypatch.setattr(unreadable, "_PATIENCE", 0.05)
     cluster, topic = topic_of(kafka, unique)
     producer = cluster.producer(transactional_id=unique)
     producer.init_transactions(30)
@@ -158,9 +175,7 @@ def test_nothing_is_skipped_while_kafka_does_not_respond(
         producer.produce(topic, value)
         producer.commit_transaction(30)
     consumer = cluster.consumer(unique, exact={topic})
-    create = consumer._probes.committed._create
-    for probe in (consumer._probes.committed, consumer._probes.uncommitted):
-        monkeypatch.setattr(probe, "_create", lambda isolation: Deaf(create(isolation), polls))
+    fail_first(consumer, failures, monkeypatch)
     consumer.assign([TopicPartition(topic, 0, 0)])
     assert received(consumer, sent[-1]) == sent
 
@@ -265,57 +280,18 @@ def test_many_unreadable_offsets_take_few_fetches(kafka: str, unique: str) -> No
     search = silent.SilentSearch(cluster, (topic, 0), 1)
     search.wait()
     assert search.ended and search.found == 3_001
-
-
-def test_an_exact_search_passes_no_readable_record(kafka: str, unique: str) -> None:
-    cluster, topic = topic_of(kafka, unique)
-    for count in (2, 9):
-        append(kafka, topic, silent_batch(count))
-        append(kafka, topic, good(GOOD))
-    search = silent.SilentSearch(cluster, (topic, 0), 0, exact=True)
+    search = silent.SilentSearch(cluster, (topic, 0), 1, only_start=True)
     search.wait()
-    assert search.found == 2, "without exact, the third fetch is at 3, in the other batch"
+    assert search.found == 2
 
 
-def test_an_exact_topic_is_searched_offset_by_offset(
-    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stalled_fetch, "_QUIET", 0.2)
-    monkeypatch.setattr(stalled_fetch, "_EVERY", 0.1)
+def test_a_search_passes_no_readable_record(kafka: str, unique: str) -> None:
     cluster, topic = topic_of(kafka, unique)
-    for one in (silent_batch(2), good(GOOD), silent_batch(9), good(BEHIND)):
-        append(kafka, topic, one)
-    health = ConsumerHealth(cluster)
-    consumer = cluster.consumer(
-        unique, stats=health.report, statistics_interval_ms=100, exact={topic}
-    )
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    assert looked_after(consumer, health) == [GOOD, BEHIND]
-    consumer.close()
-
-
-@pytest.mark.parametrize("exact", [False, True])
-@pytest.mark.parametrize("end", [1, 2, 3, 7, 8, 100, 1_000])
-def test_the_end_of_a_run_is_found(end: int, exact: bool) -> None:
-    tried: list[int] = []
-
-    def is_bad(offset: int) -> bool:
-        tried.append(offset)
-        return offset < end
-
-    assert unreadable.end_of_run(0, is_bad, until=math.inf, exact=exact) == end
-    assert len(tried) <= (end if exact else 2 * end.bit_length())
-    assert unreadable.end_of_run(0, lambda _: True, until=math.inf, end=end, exact=exact) == end
-    assert unreadable.end_of_run(0, lambda _: True, until=-math.inf, exact=exact) == 1
-
-
-def test_the_end_of_a_run_is_where_kafka_no_longer_responds() -> None:
-    def is_bad(offset: int) -> bool:
-        if offset > 5:
-            raise unreadable.UnknownError(offset)
-        return True
-
-    assert unreadable.end_of_run(0, is_bad, until=math.inf) == 4, "1, 3, and no response at 7"
+    for count in (2, 3, 0, 9):
+        append(kafka, topic, silent_batch(count) if count else good(GOOD))
+    search = silent.SilentSearch(cluster, (topic, 0), 0)
+    search.wait()
+    assert search.found == 5
 
 
 def test_a_stalled_partition_that_a_new_client_reads_needs_a_new_client(

@@ -10,21 +10,27 @@ from confluent_kafka import TopicPartition
 from streams.kafka import (
     OFFSET_BEGINNING,
     Cluster,
-    Consumer,
     ConsumerHealth,
     Message,
     checked_consumer,
     create,
     headers_of,
     stalled_fetch,
-    unreadable,
+    stored_batches,
 )
-from streams.kafka.stalled_fetch import Place
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from tests.kafka.raw_batch import UNCOMPRESSED, append, batch, disguised, record
 from tests.kafka.raw_transaction import RawTransactions
-from tests.kafka.test_checked_consumer import BEHIND, GOOD, good, looked_after, received, topic_of
+from tests.kafka.test_checked_consumer import (
+    BEHIND,
+    GOOD,
+    fail_first,
+    good,
+    looked_after,
+    received,
+    topic_of,
+)
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -46,11 +52,9 @@ def test_an_unreadable_batch_that_was_aborted_hides_no_record(
     kafka: str,
     unique: str,
     aborted: tuple[bytes, ...],
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A consumer of committed records does not parse it, but one of aborted records does."""
-    monkeypatch.setattr(unreadable, "_ANSWER", 0.5)
     cluster, topic = topic_of(kafka, unique)
     transactions = RawTransactions(kafka, unique, topic)
     append(kafka, topic, good(GOOD))
@@ -105,8 +109,10 @@ def test_a_lie_with_other_headers_does_not_replace_a_statement(kafka: str, uniqu
 def test_a_search_that_takes_long_continues_with_the_next_poll(
     kafka: str, unique: str, exact: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With no time at all, each poll checks one offset."""
+    """With no time at all, each poll checks one batch."""
     monkeypatch.setattr(checked_consumer, "_BUDGET", 0.0)
+    monkeypatch.setattr(stored_batches, "_FETCH", 1)
+    monkeypatch.setattr(stored_batches, "_FETCH_MORE", 1)
     cluster, topic = topic_of(kafka, unique)
     append(kafka, topic, good(GOOD))
     RawTransactions(kafka, unique, topic).abort(*[(record(0),)] * 10)  # 1 to 10, and a marker
@@ -127,7 +133,7 @@ def test_a_search_that_takes_long_continues_with_the_next_poll(
     eventually(reads, "the last record")
     consumer.close()
     assert found == [GOOD, b"12", b"23", BEHIND]
-    assert positions >= {*range(1 if exact else 13, 12), *range(13, 23), *range(24, 34)}
+    assert positions >= {*range(2 if exact else 12, 12), 23, 34}
 
 
 def test_a_poll_whose_time_is_up_drops_no_further_records(
@@ -160,8 +166,6 @@ def test_reading_continues_at_a_batch_without_response_behind_an_unreadable_one(
 ) -> None:
     monkeypatch.setattr(stalled_fetch, "_QUIET", 0.2)
     monkeypatch.setattr(stalled_fetch, "_EVERY", 0.1)
-    monkeypatch.setattr(unreadable, "_ANSWER", 0.5)
-    monkeypatch.setattr(unreadable, "_PATIENCE", 0.5)
     cluster, topic = topic_of(kafka, unique)
     for one in (good(GOOD), bad, batch(*SILENT), good(BEHIND)):
         append(kafka, topic, one)
@@ -187,43 +191,9 @@ def test_a_wrong_offset_at_the_start_is_not_returned_while_kafka_does_not_respon
     append(kafka, topic, batch(*FAR))
     append(kafka, topic, good(BEHIND))
     consumer = cluster.consumer(unique)
-    probe, silences = consumer._probes.committed, [1, 2]
-    first_at = probe.first_at
-
-    def responds_later(place: Place, offset: int, patience: float) -> Message:
-        if silences:
-            silences.pop()
-            raise unreadable.UnknownError(offset)
-        return first_at(place, offset, patience)
-
-    monkeypatch.setattr(probe, "first_at", responds_later)
+    fail_first(consumer, 2, monkeypatch)
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     assert received(consumer, BEHIND) == [BEHIND]
-
-
-def test_a_probe_without_a_response_is_replaced(
-    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its client has doubled what it fetches at once, for all its later fetches."""
-    cluster, topic = topic_of(kafka, unique)
-    append(kafka, topic, good(GOOD))
-    append(kafka, topic, batch(*SILENT))
-    probe, created = cluster.consumer(unique)._probes.committed, list[str]()
-    create = probe._create
-
-    def count(isolation: str) -> Consumer:
-        created.append(isolation)
-        return create(isolation)
-
-    monkeypatch.setattr(probe, "_create", count)
-    for _ in range(2):
-        assert probe.first_at((topic, 0), 0, 30).value() == GOOD
-    assert len(created) == 1
-    with pytest.raises(unreadable.UnknownError):
-        probe.first_at((topic, 0), 1, 0.2)
-    assert probe.first_at((topic, 0), 0, 30).value() == GOOD
-    assert len(created) == 2
-    probe.close()
 
 
 def test_a_call_searches_in_other_partitions_only_for_a_limited_time(

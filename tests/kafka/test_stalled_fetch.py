@@ -191,7 +191,6 @@ class Readable:
     cluster: Cluster
     place: tuple[str, int]
     start: int
-    exact: bool
     ended: bool = True
 
     @property
@@ -214,9 +213,6 @@ def test_a_readable_partition_is_given_up_only_if_the_client_buffers_nothing(
 
         def next_offset(self, place: tuple[str, int]) -> int:
             return 5
-
-        def is_exact(self, topic: str) -> bool:
-            return False
 
     given_up = []
     for number in range(6):

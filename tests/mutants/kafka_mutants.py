@@ -52,7 +52,7 @@ _HANGS = (
 _FETCHER = "kafka/fetcher.py"
 _PATIENCE = "kafka/patience.py"
 _CHECKED = "kafka/checked_consumer.py"
-_UNREADABLE = "kafka/unreadable.py"
+_STORED, _STORED_TESTS = "kafka/stored_batches.py", "kafka/test_stored_batches.py"
 _CHECKED_TESTS = "kafka/test_checked_consumer.py"
 _GAP_TESTS = "kafka/test_gaps.py"
 _COMMITS = "kafka/commits.py"
@@ -121,15 +121,23 @@ MUTANTS = (
     KafkaMutant(
         "believe the offset of a statement after a gap",
         _CHECKED,
-        "        if offset <= expected and not is_bad:\n",
-        "        if not is_bad:\n",
+        "        is_behind_gap = place[0] in self._exact and expected is not None"
+        " and offset > expected\n",
+        "        is_behind_gap = False\n",
+        _CHECKED_TESTS,
+    ),
+    KafkaMutant(
+        "believe an offset within the batch after a gap",
+        _CHECKED,
+        "offset == batch.start",
+        "offset in batch",
         _CHECKED_TESTS,
     ),
     KafkaMutant(
         "take a gap for a wrong offset",
         _CHECKED,
-        "        if end > offset:\n",
-        "        if end > offset + 1:\n",
+        "offset == batch.start",
+        "offset == start",
         _CHECKED_TESTS,
     ),
     KafkaMutant(
@@ -140,60 +148,67 @@ MUTANTS = (
         _CHECKED_TESTS,
     ),
     KafkaMutant(
-        "look only at the stated offset",
-        _UNREADABLE,
-        "        at, must = at + 1, must or is_same\n",
-        "        at, must = last if is_same and at < last else at + 1, must or is_same\n",
-        _CHECKED_TESTS,
-    ),
-    KafkaMutant(
-        "pass over more than a batch",
-        _UNREADABLE,
-        "    return bad + 1\n",
-        "    return bad + step\n",
-        _CHECKED_TESTS,
-    ),
-    KafkaMutant(
-        "pass over the first record of a batch only",
-        _UNREADABLE,
-        "        while bad + 1 < end and",
-        "        while False and",
-        _CHECKED_TESTS,
-    ),
-    KafkaMutant(
-        "stop because Kafka returns nothing for the batch after an unreadable one",
-        _UNREADABLE,
-        "    with suppress(UnknownError):\n",
-        "    with suppress():\n",
+        "begin a search again from its start",
+        _CHECKED,
+        "                    end = max(end, error.at)\n",
+        "                    pass\n",
         _GAP_TESTS,
     ),
     KafkaMutant(
-        "try each offset of a gap that compaction left before an unreadable record",
-        _UNREADABLE,
-        "step if exact else 2 * step",
-        "step",
-        f"{_CHECKED_TESTS}::test_many_unreadable_offsets_take_few_fetches",
+        "request the headers of each transaction alone",
+        _STORED,
+        "or now > known.until:\n",
+        "or True:\n",
+        _STORED_TESTS,
     ),
     KafkaMutant(
-        "pass statements between unreadable batches",
-        "kafka/consumer_health.py",
-        "exact=consumer.is_exact(stalled[0])",
-        "exact=False",
-        f"{_CHECKED_TESTS}::test_an_exact_topic_is_searched_offset_by_offset",
+        "use headers again that were read long ago",
+        _STORED,
+        "or now > known.until:\n",
+        "or False:\n",
+        _STORED_TESTS,
+    ),
+    KafkaMutant(
+        "take a marker for a batch with records",
+        _STORED,
+        "        if batch.is_control:\n",
+        "        if False:\n",
+        _STORED_TESTS,
+    ),
+    KafkaMutant(
+        "take records of an aborted transaction for readable ones",
+        _STORED,
+        "            aborting.add(waiting.popleft()[0])\n",
+        "            waiting.popleft()\n",
+        _STORED_TESTS,
+    ),
+    KafkaMutant(
+        "skip the transactions after an aborted one",
+        _STORED,
+        "            aborting.discard(batch.producer)\n",
+        "            pass\n",
+        _STORED_TESTS,
     ),
     KafkaMutant(
         "check a gap without a limit",
-        _UNREADABLE,
-        "            break\n    return at, at > last\n",
-        "            continue\n    return at, at > last\n",
+        _STORED,
+        "            if time.monotonic() >= until:\n",
+        "            if False:\n",
         _GAP_TESTS,
     ),
     KafkaMutant(
-        "search for the end of a batch without a limit",
-        _UNREADABLE,
-        "        while bad + 1 < end and time.monotonic() < until:\n",
-        "        while bad + 1 < end:\n",
-        _GAP_TESTS,
+        "continue a silent search within the unreadable batch",
+        "kafka/silent_search.py",
+        "self.found = stored.first_with_records(self.place, self.found, left).stop",
+        "self.found += 1",
+        f"{_CHECKED_TESTS}::test_many_unreadable_offsets_take_few_fetches",
+    ),
+    KafkaMutant(
+        "end a silent search after one batch",
+        "kafka/silent_search.py",
+        "                if self._only_start:\n",
+        "                if True:\n",
+        f"{_CHECKED_TESTS}::test_a_search_passes_no_readable_record",
     ),
     KafkaMutant(
         "believe the offsets of statements",

@@ -1,0 +1,215 @@
+"""Read the headers of stored batches, which Kafka's client (librdkafka) does not show.
+
+When a broker stores a batch, it assigns the batch's first offset, and it checks that the last
+offset matches the number of records. So the offsets of a batch are correct even if a hostile
+program has written it. The offsets that its records state may be wrong (decision 46).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from streams.causes import Causes, more
+from streams.kafka.access import access_of
+from streams.kafka.stalled_fetch import Place
+
+log = logging.getLogger("hopline.kafka")
+
+_FETCH, _FETCH_MORE = 16 << 10, 1 << 20
+"""Bytes of the first fetch, which is usually enough for some dozens of small transactions, and of
+the following ones. Kafka may cut off the last batch of a response, but never the first."""
+_KEPT = 1.0
+"""Seconds for which the headers of a response are used again."""
+_TIMEOUT = 10.0
+_READ_COMMITTED = 1
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+"""First offset, length, leader epoch, format, checksum, attributes, last offset minus first, two
+timestamps, producer id, epoch and sequence, number of records."""
+_BEFORE_LENGTH = 12
+"""Bytes of a batch that its length does not include."""
+_FORMAT = 2
+_TRANSACTIONAL, _CONTROL = 1 << 4, 1 << 5
+
+
+class UnknownError(Exception):
+    """Kafka has not responded about an offset ``at``; no batch before it has committed records."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(f"no response about offset {at}")
+        self.at = at
+
+
+class Batch(NamedTuple):
+    """The header of a stored batch."""
+
+    offsets: range
+    records: int
+    producer: int
+    is_transactional: bool
+    is_control: bool
+    """Whether the batch is a transaction marker."""
+
+
+class Fetched(NamedTuple):
+    """A response: headers of batches, and the id and first offset of aborted transactions."""
+
+    batches: list[Batch]
+    aborted: list[tuple[int, int]]
+
+
+class Known(NamedTuple):
+    """What a response shows of the offsets from ``start`` to ``stop``, for one second."""
+
+    start: int
+    stop: int
+    readable: list[range]
+    """The offsets of the batches that have committed records."""
+    until: float
+
+
+class StoredBatches:
+    """Requests headers with aiokafka, from the servers ``bootstrap``.
+
+    The connection is opened when it is first needed. Do not use one object in several threads.
+    Raises UnsupportedError if aiokafka lacks one of librdkafka's ``properties``.
+    """
+
+    def __init__(self, bootstrap: str, properties: Mapping[str, str]) -> None:
+        self._bootstrap, self._access = bootstrap, access_of(properties)
+        self._failures = Causes()
+        self._known: dict[Place, Known] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._client: Any = None
+
+    def first_with_records(self, place: Place, start: int, budget: float) -> range:
+        """Return the offsets of the first batch that has committed records at or after ``start``.
+
+        The batch may begin before ``start``. Raises UnknownError if Kafka does not respond, or if
+        ``budget`` seconds were not enough: then continue at its offset.
+        """
+        until, size = time.monotonic() + budget, _FETCH
+        while True:
+            known = self._known.get(place)
+            now = time.monotonic()
+            if known is None or not known.start <= start < known.stop or now > known.until:
+                self._known[place] = known = self._fetch(place, start, size)
+            found = next((offsets for offsets in known.readable if offsets.stop > start), None)
+            if found is not None:
+                return found
+            start, size = known.stop, _FETCH_MORE
+            if time.monotonic() >= until:
+                raise UnknownError(start)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._known.clear()
+        if self._loop is None:
+            return
+        if self._client is not None:
+            self._loop.run_until_complete(self._client.close())
+        self._loop.close()
+        self._loop = self._client = None
+
+    def _fetch(self, place: Place, start: int, size: int) -> Known:
+        """Return what a response shows: at least one batch, that at ``start`` or the next one."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        try:
+            fetched = self._loop.run_until_complete(
+                asyncio.wait_for(self._request(place, start, size), _TIMEOUT)
+            )
+        except Exception as error:  # of the network, of Kafka or of aiokafka
+            self._tell(place, start, repr(error))
+            self.close()
+            raise UnknownError(start) from error
+        if not fetched.batches or fetched.batches[0].offsets.stop <= start:
+            self._tell(place, start, "the response contains no batch")
+            self.close()  # perhaps this broker no longer leads the partition
+            raise UnknownError(start)
+        stop = fetched.batches[-1].offsets.stop
+        return Known(start, stop, readable(fetched), time.monotonic() + _KEPT)
+
+    def _tell(self, place: Place, at: int, why: str) -> None:
+        if (omitted := self._failures.due(place)) is not None:
+            log.warning(
+                "%s/%d@%d cannot be checked, and is requested again: %s%s",
+                *place, at, why, more(omitted),
+            )  # fmt: skip
+
+    async def _request(self, place: Place, start: int, size: int) -> Fetched:
+        from aiokafka.errors import for_code  # importing aiokafka takes 0.1 s
+        from aiokafka.protocol.fetch import FetchRequest
+        from aiokafka.structs import TopicPartition
+
+        topic, partition = place
+        client = await self._connected()
+        await client.add_topic(topic)
+        leader = client.cluster.leader_for_partition(TopicPartition(topic, partition))
+        request = FetchRequest(100, 1, size, _READ_COMMITTED, [(topic, [(partition, start, size)])])
+        response = await client.send(leader, request)
+        (_, ((_, code, _, *about),)) = response.topics[0]
+        if code:
+            raise for_code(code)
+        aborted = about[2] if response.API_VERSION >= 11 else about[-2]  # then, a replica follows
+        return Fetched(list(headers(about[-1] or b"")), list(aborted or ()))
+
+    async def _connected(self) -> Any:
+        from aiokafka.client import AIOKafkaClient
+
+        if self._client is None:
+            client = AIOKafkaClient(**self._access.options(self._bootstrap))
+            try:
+                await client.bootstrap()
+            except BaseException:
+                await client.close()
+                raise
+            self._client = client
+        return self._client
+
+
+def headers(data: bytes) -> Iterator[Batch]:
+    """Yield the headers of the batches in a response; the last batch may be cut off."""
+    at = 0
+    while at + _HEADER.size <= len(data):
+        first, length, _, magic, _, attributes, last, _, _, producer, _, _, records = (
+            _HEADER.unpack_from(data, at)
+        )
+        if magic != _FORMAT:  # no broker that Hopline supports stores another format
+            return
+        yield Batch(
+            range(first, first + last + 1),
+            records,
+            producer,
+            bool(attributes & _TRANSACTIONAL),
+            bool(attributes & _CONTROL),
+        )
+        at += _BEFORE_LENGTH + length
+
+
+def readable(fetched: Fetched) -> list[range]:
+    """Return the offsets of the batches with committed records, as Kafka's clients find them.
+
+    From the first offset of an aborted transaction up to the next marker of the same producer, all
+    transactional batches of this producer belong to the transaction.
+    """
+    found = list[range]()
+    waiting = deque(sorted(fetched.aborted, key=_first_offset))
+    aborting = set[int]()
+    for batch in fetched.batches:
+        while waiting and waiting[0][1] < batch.offsets.stop:
+            aborting.add(waiting.popleft()[0])
+        if batch.is_control:
+            aborting.discard(batch.producer)
+        elif batch.records and not (batch.is_transactional and batch.producer in aborting):
+            found.append(batch.offsets)
+    return found
+
+
+def _first_offset(transaction: tuple[int, int]) -> int:
+    return transaction[1]
