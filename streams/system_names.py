@@ -21,6 +21,12 @@ SYSTEM_SERVICES = frozenset(
     {SYSTEM_SERVICE, EVENT_NOTIFICATION_SERVICE, _NOTIFICATIONS + "QueryNotificationService"}
 )
 """The services that every database has; the last two only begin dialogs."""
+NOTIFYING_SERVICES = SYSTEM_SERVICES - {SYSTEM_SERVICE}
+"""The services of event notifications and query notifications, which only begin dialogs."""
+MSDB_SERVICES = frozenset(
+    {"ExternalMailService", "InternalMailService", "syspolicy_event_listener"}
+)
+"""The services that msdb is shipped with, for Database Mail and Policy-Based Management."""
 CONFIGURATION_SERVICE = "SQL/ServiceBroker/BrokerConfiguration"
 CURRENT_DATABASE = "CURRENT DATABASE"
 """The keyword of BEGIN DIALOG for the id of the broker in which the dialog begins."""

@@ -53,14 +53,25 @@ def _path(case: Case) -> str:
     return case.decided if case.failed_here else case.failed_text()
 
 
+def last_resort(case: Case) -> bool:
+    """Return whether no route was found for the service, or only one that names no service.
+
+    AutoCreatedLocal, which nearly every database has, matches each name without a better route.
+    """
+    decision = case.explanation.decision
+    chosen = (route for route in case.database.routes if route.name in decision.routes)
+    return decision.error in _UNROUTED and not any(route.service for route in chosen)
+
+
+_UNROUTED = (Number.NO_ROUTE, Number.SERVICE_NOT_HERE, Number.BROKER_NOT_HERE)
+
+
 def elsewhere(case: Case) -> tuple[Home, ...]:
     """Return other instances' active databases with the service, if no route names the service.
 
     Then the message stays at the sender because AutoCreatedLocal matches every name.
     """
-    decision = case.explanation.decision
-    chosen = (r for r in case.database.routes if r.name in decision.routes)
-    if decision.error is not Number.SERVICE_NOT_HERE or any(r.service for r in chosen):
+    if case.explanation.decision.error is not Number.SERVICE_NOT_HERE or not last_resort(case):
         return ()
     return tuple(
         home
@@ -128,7 +139,7 @@ SENDER: tuple[Cause[Case], ...] = (
         _sender_id_in_use, implies=("delivery-off",),
     ),
 )  # fmt: skip
-_NOT_FOUND = ("stale-broker-id", "lost-on-the-way", "target-unreachable")
+_NOT_FOUND = ("stale-broker-id", "service-not-there", "lost-on-the-way", "target-unreachable")
 TARGET: tuple[Cause[Case], ...] = (
     Cause(
         "target-id-in-use", Stage.ACCEPTANCE,

@@ -15,7 +15,8 @@ from streams.analysis.paths.network import Ending, State, Step
 from streams.analysis.paths.path_graph import MessagePath, PathClass, PathGraph
 from streams.errors import Number
 from streams.routing import Explanation, Origin, Query, Verdict, broker_key
-from streams.topology import Database, Instance, Role, Source
+from streams.system_names import MSDB_SERVICES
+from streams.topology import MSDB, Database, Instance, Role, Source
 from streams.topology.snapshot import (
     ConversationEndpoint,
     LiveInstance,
@@ -85,8 +86,13 @@ class Case:
 
     @property
     def routes_known(self) -> bool:
-        """Return whether the sender's routes are in the snapshot."""
-        return "routes" not in self.live.missing
+        """Return whether the snapshot has the sender's routes, and services that they lead to.
+
+        A topology lacks the services that msdb is shipped with.
+        """
+        at_msdb = self.database.name.casefold() == MSDB
+        shipped = at_msdb and self.message.to_service in MSDB_SERVICES
+        return "routes" not in self.live.missing and not shipped
 
     # --- What the routing core decides now -------------------------------------------------------
 

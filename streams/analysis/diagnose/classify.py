@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from streams.analysis.diagnose.brokers import elsewhere, hides
+from streams.analysis.diagnose.brokers import elsewhere, hides, last_resort
 from streams.analysis.diagnose.case import Case, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
 from streams.analysis.diagnose.sender import status_of
 from streams.errors import Number
 from streams.prose import listed
-from streams.routing import parse_address
+from streams.routing import broker_key, parse_address
+from streams.system_names import NOTIFYING_SERVICES
 from streams.topology import Route
 
 
@@ -24,9 +25,12 @@ def _decided(case: Case, error: Number, numbers: tuple[int, ...]) -> Evidence | 
 
 
 def _expired_route(case: Case) -> Evidence | None:
-    if case.explanation.decision.error is not Number.NO_ROUTE:
-        return None
-    late = [route for route in case.database.routes if _would_match(case, route)]
+    unrouted = case.explanation.decision.error is Number.NO_ROUTE
+    late = [
+        route
+        for route in case.database.routes
+        if _would_match(case, route) and (unrouted or (route.service and last_resort(case)))
+    ]
     if not late:
         return None
     return tuple(placed(f"route {r.name} would match, but has expired", r.source) for r in late)
@@ -38,23 +42,50 @@ def _would_match(case: Case, route: Route) -> bool:
     return expired and broker and route.service in (None, case.message.to_service)
 
 
-def _no_route(case: Case) -> Evidence | None:
-    found = _decided(case, Number.NO_ROUTE, (9750, 9793))
-    if found is None:
-        return None
-    near = _near_name(case)
-    return found if near is None else (*found, near)
-
-
-def _near_name(case: Case) -> str | None:
+def _name_differs(case: Case) -> Evidence | None:
     wanted = case.message.to_service
-    for route in case.database.routes:
-        name = route.service
-        if name is not None and name != wanted and name.strip().casefold() == wanted.casefold():
-            return placed(
-                f"route {route.name} names '{name}': names must match exactly", route.source
-            )
-    return None
+    if not last_resort(case):
+        return None
+    near = tuple(
+        placed(
+            f"route {route.name} names '{route.service}': names must match exactly", route.source
+        )
+        for route in case.database.routes
+        if route.service is not None and nearly(route.service, wanted)
+    )
+    return (*near, case.decided) if near else None
+
+
+def nearly(one: str, other: str) -> bool:
+    """Return whether two names differ, but only in case or in blanks around them."""
+    return one != other and one.strip().casefold() == other.strip().casefold()
+
+
+def _broker_differs(case: Case) -> Evidence | None:
+    if case.broker is None or not last_resort(case):
+        return None
+    others = tuple(
+        placed(f"route {route.name} names the broker id {route.broker}", route.source)
+        for route in case.database.routes
+        if route.service == case.message.to_service
+        and route.broker is not None
+        and broker_key(route.broker) != broker_key(case.broker)
+    )
+    if not others:
+        return None
+    return (*others, f"the dialog's {where_is(case, case.broker)}", case.decided)
+
+
+def _no_route(case: Case) -> Evidence | None:
+    return _decided(case, Number.NO_ROUTE, (9750, 9793))
+
+
+def _notification(case: Case) -> Evidence | None:
+    notifies = case.message.from_service in NOTIFYING_SERVICES
+    if not (notifies and case.routes_known and last_resort(case)) or hides(case):
+        return None
+    named = () if case.broker is None else (where_is(case, case.broker),)
+    return (f"no database here has the service {case.message.to_service}", case.decided, *named)
 
 
 def _service_not_here(case: Case) -> Evidence | None:
@@ -101,11 +132,41 @@ CAUSES: tuple[Cause[Case], ...] = (
         _expired_route,
     ),
     Cause(
+        "route-name-differs", Stage.CLASSIFICATION,
+        "A route's service name differs in case or blanks",
+        (), "reference 2.2 R4",
+        "ALTER ROUTE ... WITH SERVICE_NAME = the exact name, or correct the name in BEGIN DIALOG. "
+        "Names of services are compared byte by byte, whatever the database's collation is.",
+        _name_differs, implies=("no-route", "service-not-here", "broker-not-here"),
+    ),
+    Cause(
+        "route-broker-differs", Stage.CLASSIFICATION,
+        "The route names another broker id than the dialog",
+        (), "reference 2.2 R4, 2.3",
+        "A dialog keeps its broker id. If the dialog's id is right, ALTER ROUTE ... WITH "
+        "BROKER_INSTANCE = that id, or create the route without it. If the target has the route's "
+        "id now (NEW_BROKER, or a new database), END CONVERSATION ... WITH CLEANUP here, and begin "
+        "new dialogs with that id or without one.",
+        _broker_differs, implies=("no-route", "service-not-here", "broker-not-here"),
+    ),
+    Cause(
         "no-route", Stage.CLASSIFICATION, "No route matches the service",
         (9750, 9793), "reference 2.2 R4, step 7",
         "CREATE ROUTE in the sending database (not in msdb) with the service's exact name, case "
         "and blanks included, and the address of the instance that hosts it.",
         _no_route,
+    ),
+    # Sources: the documentation of CREATE EVENT NOTIFICATION; R. Rusanu, "When it rains, it pours".
+    Cause(
+        "notified-service-gone", Stage.CLASSIFICATION,
+        "The service of a notification does not exist",
+        (), "reference 2.2 R5.5",
+        "Event notifications: create the service again, or DROP EVENT NOTIFICATION "
+        "(sys.server_event_notifications, sys.event_notifications). Query notifications: the "
+        "application has dropped its service (SqlDependency.Stop); KILL QUERY NOTIFICATION "
+        "SUBSCRIPTION removes old subscriptions. Then END CONVERSATION ... WITH CLEANUP, in "
+        "batches, for the messages that wait.",
+        _notification, implies=("no-route", "service-not-here", "broker-not-here"),
     ),
     Cause(
         "service-not-here", Stage.CLASSIFICATION, "A LOCAL route, but the service is not here",

@@ -80,7 +80,9 @@ def _unpurged(side: Side) -> Evidence | None:
     due = secured is not None and side.taken_at is not None and side.taken_at - secured > LONG
     if side.endpoint.state is not DialogState.CLOSED or not due:
         return None
-    return ("state CD: closed, kept for half an hour against replays, but still not removed",)
+    closed = "state CD: closed, kept for half an hour against replays, but still not removed"
+    unset = "security_timestamp was never set, because the initiator ended the dialog too early"
+    return (closed, unset) if secured is not None and secured < 0 else (closed,)
 
 
 def _gone(side: Side) -> Evidence | None:
@@ -146,10 +148,14 @@ CAUSES: tuple[Cause[Side], ...] = (
             "state DO: this side has ended, but the other has not acknowledged it",
         ),
     ),
+    # Source: R. Rusanu, "How to prevent conversation endpoint leaks".
     _leak(
         "closed-not-purged", "Closed endpoints that were not removed",
         "reference 4.7",
-        "A known leak of the engine: END CONVERSATION ... WITH CLEANUP, in batches.",
+        "END CONVERSATION directly after SEND leaves such endpoints at the target until the "
+        "lifetime is over. Let the target end the dialog first, and the initiator when it "
+        "receives EndDialog, or BEGIN DIALOG with a LIFETIME. Remove existing endpoints with END "
+        "CONVERSATION ... WITH CLEANUP, in batches, but never in the application's own code.",
         _unpurged,
     ),
     _leak(

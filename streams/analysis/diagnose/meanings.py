@@ -42,6 +42,7 @@ _MEANINGS: Mapping[int, str] = {
     9797: "the routes are being changed",
     15404: "a Windows account could not be looked up",
     15517: "a database principal cannot be impersonated",
+    15581: "the database master key is missing or not open",
     28005: "the message could not be put into the target queue",
     28011: "a certificate or key has expired or is not valid",
     28012: "the broker in the target database is unavailable",

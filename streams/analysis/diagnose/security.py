@@ -13,7 +13,7 @@ from streams.analysis.security.values import Dialog
 from streams.topology import NOWHERE
 
 _CERTIFICATE = (9728, 9730, 9731, 9733, 9734, 9735, 9737, 9767, 9768, 28011, 28024, 28025)
-_MASTER_KEY = (28050, 28051, 28054, 28058)
+_MASTER_KEY = (15581, 28050, 28051, 28054, 28058)
 
 
 def insecure(case: Case, errors: Collection[int]) -> Evidence | None:
@@ -52,16 +52,20 @@ CAUSES: tuple[Cause[Case], ...] = (
     Cause(
         "certificate", Stage.SECURITY, "A certificate of the dialog is missing or not valid",
         _CERTIFICATE, "reference 4.14",
-        "Compare the certificates of the two users on both sides: check the dates, the serial "
-        "numbers and ACTIVE FOR BEGIN_DIALOG, and that the master key encrypts the owner's private "
-        "key.",
+        "A user without a certificate (9731; sys.database_principals has its name): the user of "
+        "the remote service binding needs the target's public key, and the owner of the "
+        "initiator's service a certificate with a private key, whose public key the target has. "
+        "Otherwise compare the certificates of the two users on both sides: check the dates, the "
+        "serial numbers and ACTIVE FOR BEGIN_DIALOG, and that the master key encrypts the owner's "
+        "private key.",
         lambda case: insecure(case, _CERTIFICATE) or status_of(case, _CERTIFICATE),
     ),
     Cause(
         "master-key", Stage.SECURITY, "The database master key is missing or cannot be opened",
         _MASTER_KEY, "reference 4.14",
         "CREATE MASTER KEY in the database; after a restore on another server: OPEN MASTER KEY and "
-        "ALTER MASTER KEY ADD ENCRYPTION BY SERVICE MASTER KEY.",
+        "ALTER MASTER KEY ADD ENCRYPTION BY SERVICE MASTER KEY. BEGIN DIALOG ... WITH ENCRYPTION "
+        "= OFF needs no key, unless the service has a remote service binding.",
         lambda case: insecure(case, _MASTER_KEY) or status_of(case, _MASTER_KEY),
     ),
     # Sources: the documentation of 15404 and 15517, the text of 33009, and for TRUSTWORTHY the

@@ -89,6 +89,7 @@ PHRASES: tuple[tuple[int, str], ...] = (
     (28050, "session keys for this conversation could not be"),
     (28051, "could not save a dialog session key"),
     (28054, "needs to access the master key"),
+    (15581, "create a master key in the database or open"),
     (28013, "administratively disabled"),
     (28014, "in read-only mode"),
     (28018, "replica of a mirrored database"),

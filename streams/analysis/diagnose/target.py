@@ -92,6 +92,18 @@ def _no_return_path(case: Case) -> Evidence | None:
     return None
 
 
+def _arrived(case: Case) -> Evidence | None:
+    sequence = case.message.sequence
+    if not case.old or case.parked or not case.status.empty or sequence is None:
+        return None
+    for target in case.targets:
+        there = case.far_endpoint(target)
+        if there is not None and sequence < (there.receive_sequence or 0):
+            has = f"message {sequence} has arrived: {target} expects {there.receive_sequence}"
+            return (placed(has, there.source),)
+    return None
+
+
 def _obstacle_gone(case: Case) -> Evidence | None:
     if case.status.number not in _CLASSIFIED or case.failure is not None:
         return None
@@ -157,8 +169,22 @@ CAUSES: tuple[Cause[Case], ...] = (
         "no-way-back", Stage.ACKNOWLEDGEMENT, "The message arrives, but acknowledgements do not",
         (), "reference 4.5 (TA-09)",
         "CREATE ROUTE in the target database (not in msdb) to the initiator's service, with the "
-        "initiator's broker id and the address of its instance or gateway.",
+        "initiator's broker id and the address of its instance or gateway; or correct the route "
+        "that exists with ALTER ROUTE.",
         _no_return_path,
+    ),
+    # Sources: R. Rusanu, "Troubleshooting dialogs", 3; sqlservercentral.com/?p=11257.
+    Cause(
+        "acknowledgement-lost", Stage.ACKNOWLEDGEMENT,
+        "The message has arrived, but its acknowledgement has not",
+        (), "reference 4.5",
+        "The target sends acknowledgements on its own connections: check that its instance can "
+        "connect to the sender's address and port (Test-NetConnection there; SELECT "
+        "GET_TRANSMISSION_STATUS with the target's conversation handle). If this works, and the "
+        "sender's database is in an availability group and was restarted, old versions of SQL "
+        "Server no longer remove acknowledged messages: take the database out of the group, "
+        "DISABLE_BROKER, ENABLE_BROKER, and add it again.",
+        _arrived,
     ),
     by_status(
         "target-unreachable", Stage.ACCEPTANCE,

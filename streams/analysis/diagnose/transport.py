@@ -5,7 +5,7 @@ from __future__ import annotations
 from streams.analysis.diagnose.brokers import TARGET
 from streams.analysis.diagnose.case import Case, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
-from streams.analysis.diagnose.classify import where_is
+from streams.analysis.diagnose.classify import nearly, where_is
 from streams.analysis.diagnose.sender import by_status, status_of
 from streams.analysis.paths.network import Disposition
 from streams.errors import Number
@@ -26,6 +26,11 @@ def _no_endpoint(case: Case) -> Evidence | None:
     return (placed(state, endpoint.source), case.decided)
 
 
+_ENGINE_PORT = 1433
+_CLOSED_AT_ONCE = (9755, 9757, 9759)
+"""What a program reports that connects to a port of another protocol."""
+
+
 def _wrong_port(case: Case) -> Evidence | None:
     """Find an instance with the host of the unknown address but another port."""
     step = case.failed_step
@@ -34,6 +39,8 @@ def _wrong_port(case: Case) -> Evidence | None:
     if address is None or ending is None or ending.disposition is not Disposition.UNKNOWN:
         return None
     there = next((i for i in case.estate.topology.instances.values() if _at(i, address)), None)
+    if there is None and address.port == _ENGINE_PORT and case.status.number in _CLOSED_AT_ONCE:
+        return (f"port {_ENGINE_PORT} is that of the database engine, which closes the connection",)
     if there is None:
         return None
     source = there.endpoint.source
@@ -109,6 +116,21 @@ def _stale(case: Case) -> Evidence | None:
     return (*found, *named, *_hosts_now(case))
 
 
+def _service_not_there(case: Case) -> Evidence | None:
+    found = _dropped_with(case, Number.TO_SERVICE_NOT_FOUND)
+    ending = case.failed_end
+    there = None if ending is None else case.estate.topology.instance(ending.instance)
+    if found is None or there is None:
+        return found
+    near = (
+        placed(f"{there.name}/{database.name} has '{service.name}'", service.source)
+        for database in there.databases.values()
+        for service in database.services.values()
+        if nearly(service.name, case.message.to_service)
+    )
+    return (*found, *near)
+
+
 def _hosts_now(case: Case) -> tuple[str, ...]:
     """Return the databases at the end of the path that have the service, with their broker ids."""
     ending = case.failed_end
@@ -138,6 +160,7 @@ _OWN_CAUSES = frozenset(
         Number.FORWARDING_DISABLED,
         Number.TARGET_BROKER_NOT_HERE,
         Number.BROKER_NOT_HERE,
+        Number.TO_SERVICE_NOT_FOUND,
     }
 )
 """Errors at the end of a path that other causes of the table explain."""
@@ -181,10 +204,12 @@ CAUSES: tuple[Cause[Case], ...] = (
         (9751, 9758, 28022, 28023, 28026, 28028, 28029, 28030, 28031, 28035, 28036, 28037, 28038,
          28039, 28045, 28047, 28048, 28059, 28070, 28079, 28081, 28082),
         "reference 4.14",
-        "With Windows authentication: check that the service accounts are in the same domain or in "
-        "trusting domains, and check their SPNs. With certificates: check that each side has the "
-        "other's public key in master, and that none has expired. The other server's error log has "
-        "details.",
+        "With Windows authentication: check that the service accounts are in the same domain or "
+        "in trusting domains, and check their SPNs. With certificates: check that each side has "
+        "the other's public key in master, and that none has expired. An endpoint's certificate "
+        "that has expired or is missing (28022, 28023, 28035, 28036): CREATE CERTIFICATE in "
+        "master, give its public key to the peers, and ALTER ENDPOINT ... FOR SERVICE_BROKER "
+        "(AUTHENTICATION = CERTIFICATE ...). The other server's error log has details.",
     ),
     by_status(
         "connect-failed", Stage.TRANSPORT, "The connection attempt failed",
@@ -217,8 +242,17 @@ CAUSES: tuple[Cause[Case], ...] = (
         "stale-broker-id", Stage.ACCEPTANCE, "The route leads to a database with another broker id",
         (28017,), "reference 1.5, 2.2 R7.1 (TA-04, TA-05)",
         "After NEW_BROKER, a restore elsewhere or a failover, ALTER ROUTE with the "
-        "service_broker_guid that the target database has now, and its address.",
+        "service_broker_guid that the target database has now, and its address. A dialog that was "
+        "acknowledged keeps the old id: END CONVERSATION ... WITH CLEANUP, and begin a new one.",
         _stale,
+    ),
+    Cause(
+        "service-not-there", Stage.ACCEPTANCE, "The target instance has no service of this name",
+        (), "reference 5.3 (11210)",
+        "Correct the name in BEGIN DIALOG (names must match exactly, case and blanks included), or "
+        "create the service there. If it is in another instance, the route leads to the wrong one: "
+        "ALTER ROUTE, or CREATE ROUTE in msdb of the instance that must forward.",
+        _service_not_there, implies=("target-unreachable",),
     ),
     Cause(
         "lost-on-the-way", Stage.FORWARDING, "An instance on the path drops the message",

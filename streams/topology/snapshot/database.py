@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from streams.system_names import MSDB_SERVICES
 from streams.topology.findings import Source
 from streams.topology.model import MSDB, empty_database
 from streams.topology.objects import (
@@ -30,9 +31,6 @@ from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
 from streams.topology.validate import Proposal, breach_finding, breaches
 
 _BUILT_IN = "http://schemas.microsoft.com/SQL/"
-_MSDB_SERVICES = frozenset(
-    {"ExternalMailService", "InternalMailService", "syspolicy_event_listener"}
-)
 _MSDB_OBJECTS = "//www.microsoft.com/databasemail/"
 _VALIDATIONS = {
     "N": Validation.NONE, "E": Validation.EMPTY, "X": Validation.WELL_FORMED_XML
@@ -152,7 +150,7 @@ class _Reader:
         }
 
     def _ours(self, row: ViewRow) -> bool:
-        shipped = self.name.casefold() == MSDB and row["name"] in _MSDB_SERVICES
+        shipped = self.name.casefold() == MSDB and row["name"] in MSDB_SERVICES
         return not shipped and not built_in(row["name"])
 
     def routes(self) -> tuple[Route, ...]:

@@ -62,7 +62,7 @@ def _message(row: ViewRow) -> QueuedMessage:
     return QueuedMessage(
         str(row[DATABASE]), row["conversation_handle"], row["to_service_name"],
         row["to_broker_instance"], row["from_service_name"], row["service_contract_name"],
-        row["enqueue_time"], row["transmission_status"], row.source,
+        row["enqueue_time"], row["transmission_status"], row["message_sequence_number"], row.source,
     )  # fmt: skip
 
 

@@ -38,6 +38,7 @@ class QueuedMessage:
     contract: str | None = None
     enqueued: float | None = None
     status: str | None = None
+    sequence: int | None = None
     source: Source = field(default=NOWHERE, compare=False)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from streams.analysis.diagnose import CAUSES, Diagnoses, diagnose, diagnoses_text
 from streams.analysis.diagnose.text import LISTED
+from streams.system_names import EVENT_NOTIFICATION_SERVICE
 from streams.topology.snapshot import load_snapshot
 from tests.analysis.diagnose.texts import text
 from tests.snapshots import (
@@ -124,6 +125,10 @@ def circle(found: dict[str, Document]) -> None:
     ]  # fmt: skip
 
 
+def misspelt(found: dict[str, Document]) -> None:
+    b(found)["services"][1]["name"] = "targetservice"
+
+
 def dropped(found: dict[str, Document]) -> None:
     detour(found)
     part(found["ServerB"], "msdb")["routes"] = []
@@ -228,8 +233,21 @@ TRIGGERS: dict[str, list[Change]] = {
         status("Service Broker received an error message on this conversation."),
     ],
     "lifetime-over": [side(lifetime=moment(NOW - 1))],
-    "route-expired": [expired],
+    "route-expired": [expired, route(lifetime=moment(NOW - 60))],
+    "route-name-differs": [
+        route(remote_service_name="targetservice"),
+        route(remote_service_name="TargetService "),
+        both(no_route, lambda found: a(found)["routes"].append(
+            {"name": "R", "remote_service_name": "targetservice", "address": "tcp://ServerB:4022"}
+        )),
+    ],
+    "route-broker-differs": [row(to_broker_instance=guid("old"))],
     "no-route": [no_route],
+    "notified-service-gone": [
+        both(only_local, row(from_service_name=EVENT_NOTIFICATION_SERVICE)),
+        both(only_local, row(from_service_name=EVENT_NOTIFICATION_SERVICE,
+                             to_broker_instance=guid("gone"))),
+    ],
     "service-not-here": [only_local],
     "broker-not-here": [local_elsewhere],
     "asked-for-a-route": [configuration],
@@ -248,6 +266,7 @@ TRIGGERS: dict[str, list[Change]] = {
     ],
     "master-key": [
         status("Could not save a dialog session key. A master key is required."),
+        status(text(28005, 15581, 7, text(15581))),
         both(bound(), database("ServerA", is_master_key_encrypted_by_server=False)),
         both(bound(), database("ServerB", is_master_key_encrypted_by_server=False)),
     ],
@@ -266,7 +285,10 @@ TRIGGERS: dict[str, list[Change]] = {
         server("ServerA", "service_broker_endpoints", state=1),
         lambda found: found["ServerA"].update(service_broker_endpoints=[]),
     ],
-    "wrong-port": [route(address="tcp://ServerB:5022")],
+    "wrong-port": [
+        route(address="tcp://ServerB:5022"),
+        both(route(address="tcp://Elsewhere:1433"), status(text(9755, "10054(x)"))),
+    ],
     "next-hop-stopped": [server("ServerB", "service_broker_endpoints", state=2)],
     "connect-denied": [
         status("Connection handshake failed. The login 'D\\a$' does not have CONNECT permission "
@@ -302,6 +324,7 @@ TRIGGERS: dict[str, list[Change]] = {
         database("ServerB", service_broker_guid=guid("new")),
         status("The message has been dropped because the target service broker is unreachable."),
     ],
+    "service-not-there": [misspelt, both(misspelt, status(text(9753)))],
     "lost-on-the-way": [dropped],
     "target-closed": [
         database("ServerB", user_access=1),
@@ -321,6 +344,12 @@ TRIGGERS: dict[str, list[Change]] = {
         status(text(28021)),
     ],
     "no-way-back": [no_back],
+    "acknowledgement-lost": [
+        lambda found: b(found).update(conversation_endpoints=[
+            endpoint("d1", is_initiator=False, receive_sequence=1,
+                     conversation_handle=guid("other handle"))
+        ])
+    ],
     "target-unreachable": [status("The target service broker is unreachable.")],
     "target-id-shared": [
         both(off_here, copied("DatabaseB", "ServerA"),

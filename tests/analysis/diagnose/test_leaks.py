@@ -85,6 +85,14 @@ def test_a_dialog_at_work_is_none(tmp_path: Path, number: int) -> None:
     assert not diagnosed(tmp_path, *AT_WORK[number]).found
 
 
+def test_the_cause_of_a_closed_endpoint_is_in_its_timestamp(tmp_path: Path) -> None:
+    """1900-01-01: it was never set, so nothing removes the endpoint before its lifetime is over."""
+    one = endpoint("d", "CD", 2 * DAY, security_timestamp="1900-01-01T00:00:00")
+    [found] = diagnosed(tmp_path, [one], []).found
+    assert found.cause.code == "closed-not-purged"
+    assert "was never set" in found.evidence[1]
+
+
 def test_thousands_are_one_line(tmp_path: Path) -> None:
     here = [endpoint(f"d{n}", "DI", 60 + n, **TO_B) for n in range(1200)]
     [one] = diagnosed(tmp_path, here, []).found

@@ -99,6 +99,8 @@ TEXTS: Mapping[int, str] = {
     15404: "Could not obtain information about Windows NT group/user '%ls', error code %#lx.",
     15517: 'Cannot execute as the database principal because the principal "%.*ls" does not exist, '
     "this type of principal cannot be impersonated, or you do not have permission.",
+    15581: "Please create a master key in the database or open the master key in the session "
+    "before performing this operation.",
     28005: "An exception occurred while enqueueing a message in the target queue. Error: %d, "
     "State: %d. %.*ls",
     28011: "This message could not be delivered because its %S_MSG has expired or is invalid.",
