@@ -9,13 +9,14 @@ from streams.analysis.diagnose.diagnose import diagnose
 from streams.analysis.diagnose.messages import FLIGHT
 from streams.analysis.diagnose.report import Diagnoses, Diagnosis
 from streams.analysis.diagnose.status import Status, read_status
-from streams.analysis.diagnose.table import CAUSES, LEAKS
+from streams.analysis.diagnose.table import CAUSES, LEAKS, QUEUES
 from streams.analysis.diagnose.text import diagnoses_text
 
 __all__ = [
     "CAUSES",
     "FLIGHT",
     "LEAKS",
+    "QUEUES",
     "Cause",
     "Diagnoses",
     "Diagnosis",

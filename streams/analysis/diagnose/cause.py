@@ -24,6 +24,7 @@ class Stage(Enum):
     ACCEPTANCE = "acceptance"
     ACKNOWLEDGEMENT = "acknowledgement"
     WAITING = "waiting"
+    QUEUE = "queue"
     LEAK = "leak"
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from streams.analysis.diagnose.endpoints import diagnose_endpoints
 from streams.analysis.diagnose.messages import diagnose_messages
+from streams.analysis.diagnose.queues import diagnose_queues
 from streams.analysis.diagnose.report import Diagnoses, Diagnosis
 from streams.analysis.estate import Estate
 from streams.errors import UsageError
@@ -30,6 +31,7 @@ def diagnose(snapshot: Snapshot, now: float, around: Topology | None = None) -> 
     found = [
         d for live in snapshot.live.values() for d in diagnose_messages(estate, snapshot, live)
     ]
+    found += [d for live in snapshot.live.values() for d in diagnose_queues(estate, live)]
     found += [
         d for live in snapshot.live.values() for d in diagnose_endpoints(estate, snapshot, live)
     ]
@@ -41,9 +43,9 @@ def diagnose(snapshot: Snapshot, now: float, around: Topology | None = None) -> 
     )
 
 
-def _order(d: Diagnosis) -> tuple[bool, bool, int, str, str, str]:
-    """Return the sort key: stuck messages, leaked dialogs, then rows that are not a problem."""
-    return not d.cause.bad, d.leak, -d.count, d.cause.code, d.at, d.to
+def _order(d: Diagnosis) -> tuple[bool, bool, bool, int, str, str, str]:
+    """Return the sort key: stuck and unread messages, leaks, then no problems."""
+    return not d.cause.bad, d.leak, d.unread, -d.count, d.cause.code, d.at, d.to
 
 
 def _whole(seen: Topology, around: Topology | None) -> Topology:

@@ -35,6 +35,16 @@ class Diagnosis:
         """Return whether the rows are endpoints, and not messages."""
         return self.cause.stage is Stage.LEAK
 
+    @property
+    def unread(self) -> bool:
+        """Return whether the rows are messages in a queue."""
+        return self.cause.stage is Stage.QUEUE
+
+    @property
+    def rows(self) -> str:
+        """Return what is counted: ``messages`` are those of a transmission queue."""
+        return "endpoints" if self.leak else "unread" if self.unread else "messages"
+
     def to_json(self) -> dict[str, Any]:
         """Return the diagnosis as a dictionary for JSON output."""
         return {
@@ -42,7 +52,7 @@ class Diagnosis:
             "stage": self.cause.stage.value,
             "title": self.cause.title,
             "severity": "error" if self.cause.bad else "info",
-            "rows": "endpoints" if self.leak else "messages",
+            "rows": self.rows,
             "count": self.count,
             "oldest_seconds": self.oldest,
             "at": self.at,
@@ -60,7 +70,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Diagnoses:
-    """All diagnoses: stuck messages, leaked dialogs, then rows that are not a problem.
+    """All diagnoses: stuck and unread messages, leaked dialogs, then rows that are no problem.
 
     ``messages`` and ``endpoints``: the number of rows that were checked.
     """
@@ -72,7 +82,7 @@ class Diagnoses:
 
     @property
     def good(self) -> bool:
-        """Return whether no message is stuck and no endpoint leaks."""
+        """Return whether no message is stuck or unread, and no endpoint leaks."""
         return not any(diagnosis.cause.bad for diagnosis in self.found)
 
     def to_json(self) -> dict[str, Any]:
@@ -87,11 +97,12 @@ class Diagnoses:
             "findings": [finding.to_json() for finding in self.snapshot.topology.findings],
             "summary": {
                 "messages": self.messages,
-                "stuck": self._sum(leak=False),
+                "stuck": self._sum("messages"),
                 "endpoints": self.endpoints,
-                "leaked": self._sum(leak=True),
+                "leaked": self._sum("endpoints"),
+                "unread": self._sum("unread"),
             },
         }
 
-    def _sum(self, *, leak: bool) -> int:
-        return sum(d.count for d in self.found if d.cause.bad and d.leak is leak)
+    def _sum(self, rows: str) -> int:
+        return sum(d.count for d in self.found if d.cause.bad and d.rows == rows)

@@ -6,6 +6,7 @@ from streams.analysis.diagnose import (
     brokers,
     classify,
     leaks,
+    queues,
     security,
     sender,
     target,
@@ -14,6 +15,7 @@ from streams.analysis.diagnose import (
 from streams.analysis.diagnose.case import Case
 from streams.analysis.diagnose.cause import Cause
 from streams.analysis.diagnose.leaks import Side
+from streams.analysis.diagnose.queues import Unread
 
 CAUSES: tuple[Cause[Case], ...] = (
     *brokers.SENDER,
@@ -24,5 +26,7 @@ CAUSES: tuple[Cause[Case], ...] = (
     *target.CAUSES,
 )
 """The causes for a message in a transmission queue."""
+QUEUES: tuple[Cause[Unread], ...] = queues.CAUSES
+"""The causes for messages in a queue."""
 LEAKS: tuple[Cause[Side], ...] = leaks.CAUSES
 """The causes for a conversation endpoint."""

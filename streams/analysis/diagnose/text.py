@@ -11,6 +11,7 @@ from streams.prose import counted, wrapped
 LISTED = 25
 """Maximum number of diagnoses written in full; a thousand services may have one each."""
 REFERENCE = "The sections of the reference are listed in docs/conformance.md (The reference)."
+_ROWS = {"messages": "message", "unread": "unread message", "endpoints": "endpoint"}
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -49,7 +50,7 @@ def _when(all_: Diagnoses) -> str:
 
 
 def _diagnosis(d: Diagnosis) -> Iterator[str]:
-    rows = counted(d.count, "endpoint" if d.leak else "message")
+    rows = counted(d.count, _ROWS[d.rows])
     oldest = "" if d.oldest is None else f", oldest {age_text(d.oldest)}"
     yield from wrapped(f"{rows}{oldest}: {d.cause.title}", "", "  ")
     of = " -> ".join(name for name in (d.of, d.to) if name)

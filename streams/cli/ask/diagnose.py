@@ -47,7 +47,7 @@ def diagnose(
     """Explain why messages are stuck on live servers, and find leaked dialogs.
 
     SNAPSHOT is the output of the script that `--script json` prints, or a folder of such files
-    or of CSV files. The exit code is 1 if a message is stuck or a dialog leaks.
+    or of CSV files. The exit code is 1 if a message is stuck or unread, or a dialog leaks.
 
     \b
       hopline diagnose --script json > snapshot.sql

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from streams.topology.findings import Severity
 from streams.topology.model import Instance
@@ -14,6 +14,7 @@ from streams.topology.snapshot.state import (
     DialogState,
     ForwardedMessage,
     LiveInstance,
+    LiveQueue,
     QueuedMessage,
     QueueMonitor,
 )
@@ -32,6 +33,7 @@ def build_live(rows: Rows, instance: Instance) -> LiveInstance:
     """Return an instance's live state."""
     names = {d: names_of(rows, d) for d in (*instance.databases, instance.msdb.name)}
     by_fold = {name.casefold(): found for name, found in names.items()}
+    monitors, depths = tuple(_monitors(rows, by_fold)), dict(_depths(rows, by_fold))
     return LiveInstance(
         instance.name,
         _taken_at(rows),
@@ -39,8 +41,9 @@ def build_live(rows: Rows, instance: Instance) -> LiveInstance:
         tuple(_endpoints(rows, by_fold)),
         tuple(_forwarded(row) for row in rows.of("dm_broker_forwarded_messages")),
         tuple(_connection(row) for row in rows.of("dm_broker_connections")),
-        tuple(_monitors(rows, by_fold)),
-        dict(_depths(rows, by_fold)),
+        monitors,
+        tuple(_queues(rows, by_fold, monitors, depths)),
+        depths,
         _texts(rows),
         {(str(r[DATABASE]), r["view_name"]): r["row_count"] for r in rows.of("row_counts")},
         dict(_closed(rows)),
@@ -106,7 +109,10 @@ def _monitors(rows: Rows, names: Mapping[str, Names]) -> Iterator[QueueMonitor]:
             continue
         queue = names.get(database.casefold(), Names()).queues.get(row["queue_id"])
         if queue is not None:
-            yield QueueMonitor(database, queue, row["state"], row.source)
+            yield QueueMonitor(
+                database, queue, row["state"], row["last_activated_time"], row["tasks_waiting"],
+                row.source,
+            )  # fmt: skip
 
 
 def _depths(rows: Rows, names: Mapping[str, Names]) -> Iterator[tuple[tuple[str, str], int]]:
@@ -115,6 +121,25 @@ def _depths(rows: Rows, names: Mapping[str, Names]) -> Iterator[tuple[tuple[str,
         queue = names.get(database.casefold(), Names()).queues.get(row["object_id"])
         if queue is not None:
             yield (database, queue), row["messages"]
+
+
+def _queues(
+    rows: Rows,
+    names: Mapping[str, Names],
+    monitors: Iterable[QueueMonitor],
+    depths: Mapping[tuple[str, str], int],
+) -> Iterator[LiveQueue]:
+    by_queue = {(monitor.database, monitor.queue): monitor for monitor in monitors}
+    for row in rows.of("service_queues"):
+        database = str(row[DATABASE])
+        name = names.get(database.casefold(), Names()).queues.get(row["object_id"])
+        if name is not None:
+            yield LiveQueue(
+                database, name, row["is_receive_enabled"] is not False,
+                bool(row["is_retention_enabled"]), row["activation_procedure"] or None,
+                bool(row["is_activation_enabled"]), row["max_readers"],
+                depths.get((database, name), 0), by_queue.get((database, name)), row.source,
+            )  # fmt: skip
 
 
 def _texts(rows: Rows) -> dict[int, tuple[str, ...]]:

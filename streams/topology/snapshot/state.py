@@ -99,11 +99,35 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class QueueMonitor:
-    """A row of ``sys.dm_broker_queue_monitors``: the monitor of a queue with activation."""
+    """A row of ``sys.dm_broker_queue_monitors``: the monitor of a queue with activation.
+
+    ``activated``: when it last started the procedure. ``waiting``: sessions that wait in RECEIVE.
+    """
 
     database: str
     queue: str
     state: str | None = None
+    activated: float | None = None
+    waiting: int | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveQueue:
+    """A row of ``sys.service_queues``, with the number of its messages and its monitor.
+
+    ``procedure`` is the activation procedure, which runs only if ``activates``.
+    """
+
+    database: str
+    name: str
+    receives: bool = True
+    retains: bool = False
+    procedure: str | None = None
+    activates: bool = False
+    readers: int | None = None
+    messages: int = 0
+    monitor: QueueMonitor | None = None
     source: Source = field(default=NOWHERE, compare=False)
 
 
@@ -124,6 +148,7 @@ class LiveInstance:
     forwarded: tuple[ForwardedMessage, ...] = ()
     connections: tuple[Connection, ...] = ()
     monitors: tuple[QueueMonitor, ...] = ()
+    queues: tuple[LiveQueue, ...] = ()
     depths: Mapping[tuple[str, str], int] = field(default_factory=dict)
     texts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     cut: Mapping[tuple[str, str], int] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from streams.analysis.diagnose import CAUSES, LEAKS, Cause, diagnose, diagnoses_text
+from streams.analysis.diagnose import CAUSES, LEAKS, QUEUES, Cause, diagnose, diagnoses_text
 from streams.topology.snapshot import VIEWS, Scope, load_snapshot
 from tests.analysis.diagnose.example import FOLDER, example, written
 from tests.conformance.page import rewritten, table
@@ -21,6 +21,10 @@ PAGE = ROOT / "docs" / "diagnose.md"
 
 def _causes() -> str:
     return table(("", "cause", "errors", "rule", "remedy"), map(_row, CAUSES))
+
+
+def _queues() -> str:
+    return table(("", "cause", "errors", "rule", "remedy"), map(_row, QUEUES))
 
 
 def _leaks() -> str:
@@ -66,6 +70,7 @@ def _indented(text: str) -> str:
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "causes": _causes,
+    "queues": _queues,
     "leaks": _leaks,
     "views": _views,
     "example": _example,
