@@ -93,3 +93,15 @@ def test_other_commands_take_a_snapshot() -> None:
     result = CliRunner().invoke(main, ["path", str(FOLDER), *args])
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["verdict"], answer["ways"]) == (1, "broken", 2)
+
+
+def test_an_error_is_explained_without_a_snapshot() -> None:
+    code, out, err = run("--error", "The target service broker is unreachable.")
+    assert (code, err, out.splitlines()[0]) == (0, "", "9753: the target broker is unreachable")
+    assert "  rule    target-unreachable, reference" in out
+    code, out, _ = run("--error=-8490", "--format", "json")
+    answer = json.loads(out)
+    assert (code, answer["number"], answer["cause"]) == (0, -8490, None)
+    code, out, err = run("--error", "Login failed")
+    assert (code, out) == (2, "") and "no error of Service Broker" in err
+    assert run(FOLDER, "--error", "9753")[0] == 2

@@ -6,6 +6,7 @@ snapshot, and compares the snapshot's rows with the decisions of :mod:`streams.r
 
 from streams.analysis.diagnose.cause import Cause, Stage
 from streams.analysis.diagnose.diagnose import diagnose
+from streams.analysis.diagnose.errors import DIALOG_ERRORS, explain_error, explained_text
 from streams.analysis.diagnose.messages import FLIGHT
 from streams.analysis.diagnose.report import Diagnoses, Diagnosis
 from streams.analysis.diagnose.status import Status, read_status
@@ -14,6 +15,7 @@ from streams.analysis.diagnose.text import diagnoses_text
 
 __all__ = [
     "CAUSES",
+    "DIALOG_ERRORS",
     "FLIGHT",
     "LEAKS",
     "QUEUES",
@@ -24,5 +26,7 @@ __all__ = [
     "Status",
     "diagnose",
     "diagnoses_text",
+    "explain_error",
+    "explained_text",
     "read_status",
 ]

@@ -154,9 +154,10 @@ TARGET: tuple[Cause[Case], ...] = (
     Cause(
         "target-broker-off", Stage.ACCEPTANCE, "The broker of the target database is off",
         (28013,), "reference 1.5, 2.2 R7",
-        "ALTER DATABASE ... SET ENABLE_BROKER in the target database; it needs exclusive access to "
-        "the database. After a restore or an attach, delivery is off on purpose: first check that "
-        "no other copy with the same broker id is active. No route needs a change.",
+        "ALTER DATABASE ... SET ENABLE_BROKER in the target database; it needs exclusive access "
+        "to the database, which WITH ROLLBACK IMMEDIATE gives it. After a restore or an attach, "
+        "delivery is off on purpose: first check that no other copy with the same broker id is "
+        "active. No route needs a change.",
         _target_off, implies=_NOT_FOUND,
     ),
 )  # fmt: skip

@@ -40,6 +40,7 @@ _MEANINGS: Mapping[int, str] = {
     9790: "msdb is in single-user mode",
     9793: "the target service name could not be found",
     9797: "the routes are being changed",
+    14650: "message delivery is off in this database",
     15404: "a Windows account could not be looked up",
     15517: "a database principal cannot be impersonated",
     15581: "the database master key is missing or not open",

@@ -110,18 +110,20 @@ CAUSES: tuple[Cause[Unread], ...] = (
     Cause(
         "queue-disabled", Stage.QUEUE, "The queue is disabled",
         (9617,), "reference 4.11",
-        "Five rollbacks in a row turn a queue off. Find the error of the reader in the error log, "
-        "and the message that causes it in the queue (SELECT). ALTER QUEUE ... WITH ACTIVATION "
-        "(STATUS = OFF), then WITH STATUS = ON; handle the message or end its dialog, and turn "
-        "activation on. A reader must leave its loop after an error. Database Mail: EXECUTE "
-        "msdb.dbo.sysmail_start_sp.",
+        "Five rollbacks in a row turn a queue off, or an application or administrator has done "
+        "so, for example during maintenance. After rollbacks, find the error of the reader in the "
+        "error log, and the message that causes it in the queue (SELECT). ALTER QUEUE ... WITH "
+        "ACTIVATION (STATUS = OFF), then WITH STATUS = ON; handle the message or end its dialog, "
+        "and turn activation on. A reader must leave its loop after an error. Database Mail: "
+        "EXECUTE msdb.dbo.sysmail_start_sp.",
         _off,
     ),
     Cause(
         "queue-broker-off", Stage.QUEUE, "The broker of the queue's database is off",
         (), "reference 1.5, 4.13",
-        "ALTER DATABASE ... SET ENABLE_BROKER; it needs exclusive access to the database. Without "
-        "the broker, no queue monitor exists and no procedure is activated.",
+        "ALTER DATABASE ... SET ENABLE_BROKER; it needs exclusive access to the database, which "
+        "WITH ROLLBACK IMMEDIATE gives it. Without the broker, no queue monitor exists and no "
+        "procedure is activated.",
         _broker_off,
     ),
     Cause(
@@ -160,7 +162,8 @@ CAUSES: tuple[Cause[Unread], ...] = (
         (), "reference 4.13",
         "Check that an application receives from the queue. If an external activator should, "
         "create the event notification QUEUE_ACTIVATION again: END CONVERSATION ... WITH CLEANUP "
-        "of its dialog drops it. If nothing should, END CONVERSATION for the dialogs.",
+        "of its dialog drops it. If the application that created the queue is gone, END "
+        "CONVERSATION for its dialogs, and DROP its services and the queue.",
         _no_reader, bad=False,
     ),
 )  # fmt: skip

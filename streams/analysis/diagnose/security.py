@@ -52,12 +52,14 @@ CAUSES: tuple[Cause[Case], ...] = (
     Cause(
         "certificate", Stage.SECURITY, "A certificate of the dialog is missing or not valid",
         _CERTIFICATE, "reference 4.14",
-        "A user without a certificate (9731; sys.database_principals has its name): the user of "
-        "the remote service binding needs the target's public key, and the owner of the "
-        "initiator's service a certificate with a private key, whose public key the target has. "
-        "Otherwise compare the certificates of the two users on both sides: check the dates, the "
-        "serial numbers and ACTIVE FOR BEGIN_DIALOG, and that the master key encrypts the owner's "
-        "private key.",
+        "Expired (28025): CREATE CERTIFICATE for the same user with a later EXPIRY_DATE, and give "
+        "its public key to the other side; the valid certificate that expires last is used. Not "
+        "yet valid (28024): wait, or create it with an earlier START_DATE; dates are in UTC. None "
+        "(9731; sys.database_principals has the user's name): the user of the remote service "
+        "binding needs the target's public key, and the owner of the initiator's service a "
+        "certificate with a private key, whose public key the target has. Also check ACTIVE FOR "
+        "BEGIN_DIALOG, the serial numbers on both sides, and that the master key encrypts the "
+        "owner's private key.",
         lambda case: insecure(case, _CERTIFICATE) or status_of(case, _CERTIFICATE),
     ),
     Cause(

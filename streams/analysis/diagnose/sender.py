@@ -68,9 +68,9 @@ CAUSES: tuple[Cause[Case], ...] = (
     Cause(
         "delivery-off", Stage.SENDER, "Message delivery is off in the sender's database",
         (9791,), "reference 1.5, 4.6",
-        "ALTER DATABASE ... SET ENABLE_BROKER; it needs exclusive access to the database. After a "
-        "restore or an attach, delivery is off on purpose: first check that no other copy with the "
-        "same broker id is active.",
+        "ALTER DATABASE ... SET ENABLE_BROKER; it needs exclusive access to the database, which "
+        "WITH ROLLBACK IMMEDIATE gives it. After a restore or an attach, delivery is off on "
+        "purpose: first check that no other copy with the same broker id is active.",
         _delivery_off,
     ),
     Cause(

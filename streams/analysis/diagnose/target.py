@@ -39,7 +39,7 @@ def _queue_off(case: Case) -> Evidence | None:
 
 def _contract(case: Case) -> Evidence | None:
     contract = case.message.contract
-    if contract is None or not case.initiator:
+    if contract is None or not case.initiator or case.parked:  # a contract is checked before
         return None
     for target in case.targets:
         if not _seen(case, target, "service_contract_usages"):
@@ -116,6 +116,20 @@ def _beyond(case: Case) -> Evidence | None:
         return None
     # A young message that has not failed is still in flight.
     return (case.failed_text(),) if case.old or not case.status.empty else None
+
+
+def _former_primary(case: Case) -> Evidence | None:
+    online = any(connection.online for connection in case.live.connections)
+    if not (case.old and case.status.empty and case.leaves and online):
+        return None
+    for target in case.targets:
+        mirror = target.database.mirror
+        if mirror is None or not _seen(case, target, "conversation_endpoints"):
+            continue
+        if case.far_endpoint(target) is None:
+            now = f"{target} is the principal of {mirror.pair} now, and does not have the dialog"
+            return (placed(now, target.database.source), f"{case.at} has an open connection")
+    return None
 
 
 def _in_flight(case: Case) -> Evidence | None:
@@ -206,6 +220,17 @@ CAUSES: tuple[Cause[Case], ...] = (
         "Take a snapshot of the instance at that address too, or describe it in a topology "
         "(--topology).",
         _beyond,
+    ),
+    # Source: Microsoft, "Making Service Broker application highly available with AlwaysOn".
+    Cause(
+        "former-primary", Stage.TRANSPORT,
+        "A connection may still lead to the former principal of the target",
+        (), "reference 2.4",
+        "A failover leaves connections open that the former principal made. At its instance, "
+        "ALTER ENDPOINT ... STATE = STOPPED, and then STARTED, closes them, and the next "
+        "connection leads to the listener or the new principal. If the messages still wait, watch "
+        "Broker:Connection and Broker:Message Undeliverable on both sides.",
+        _former_primary,
     ),
     Cause(
         "in-flight", Stage.WAITING, "In transit",

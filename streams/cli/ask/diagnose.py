@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from streams.analysis.diagnose import diagnose as diagnose_snapshot
-from streams.analysis.diagnose import diagnoses_text
+from streams.analysis.diagnose import diagnoses_text, explain_error, explained_text
 from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
 from streams.cli.options.topology import TopologyArgument
 from streams.cli.text.terminal import show
+from streams.errors import UsageError
 from streams.topology import Topology
 from streams.topology.snapshot import csv_script, json_script, load_snapshot
 
@@ -36,6 +37,11 @@ _SCRIPTS = {"json": json_script, "csv": csv_script}
     help="Print the T-SQL that takes a snapshot: one JSON document per instance (SQL Server 2016 "
     "and later), or one CSV file per view.",
 )
+@click.option(
+    "--error",
+    metavar="TEXT",
+    help="Explain an error number, a transmission_status or a line of the error log instead.",
+)
 @click.pass_context
 def diagnose(
     ctx: click.Context,
@@ -43,6 +49,7 @@ def diagnose(
     format_: str,
     around: Topology | None,
     script: str | None,
+    error: str | None,
 ) -> None:
     """Explain why messages are stuck on live servers, and find leaked dialogs.
 
@@ -50,12 +57,15 @@ def diagnose(
     or of CSV files. The exit code is 1 if a message is stuck or unread, or a dialog leaks.
 
     \b
+      hopline diagnose --error "The target service broker is unreachable."
       hopline diagnose --script json > snapshot.sql
       sqlcmd -S SERVER -E -d master -i snapshot.sql -y 0 -u -o SERVER.json
       hopline diagnose SERVER.json
     """
-    if (snapshot is None) == (script is None):
-        raise click.UsageError("Give a SNAPSHOT, or print the script that takes one with --script.")
+    if sum(given is not None for given in (snapshot, script, error)) != 1:
+        raise click.UsageError("Give a SNAPSHOT, or --error, or print a script with --script.")
+    if error is not None:
+        ctx.exit(_explain(error, format_))
     if script is not None:
         click.echo(_SCRIPTS[script](), nl=False)
         return
@@ -66,3 +76,18 @@ def diagnose(
     else:
         show(diagnoses_text(found))
     ctx.exit(0 if found.good else NOT_OK)
+
+
+def _explain(error: str, format_: str) -> int:
+    """Print the explanation of an error, and return the exit code."""
+    found = explain_error(error)
+    if found is None:
+        raise UsageError(
+            "This text contains no error of Service Broker that Hopline knows.",
+            "Give its number, or its text in English. For stuck messages, take a snapshot.",
+        )
+    if format_ == "json":
+        click.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
+    else:
+        show(explained_text(found))
+    return 0

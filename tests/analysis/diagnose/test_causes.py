@@ -360,6 +360,12 @@ TRIGGERS: dict[str, list[Change]] = {
     ],
     "obstacle-gone": [status("No route matches the destination service name for this.")],
     "beyond-the-snapshot": [route(address="tcp://Elsewhere:4022")],
+    "former-primary": [both(
+        lambda found: found["ServerA"].update(dm_broker_connections=[{"state": 4}]),
+        lambda found: found["ServerB"].update(database_mirroring=[
+            {"database_id": 5, "mirroring_guid": guid("pair"), "mirroring_role": 1}
+        ]),
+    )],
     "in-flight": [row(enqueue_time=moment(NOW - 5))],
     "unexplained": [row(transmission_status=""), status("Something nobody has ever seen")],
 }  # fmt: skip
@@ -553,6 +559,19 @@ def test_the_far_side_is_evidence(tmp_path: Path) -> None:
 
     [one] = [d for d in diagnosed(tmp_path, no_back, arrived).found if not d.leak]
     assert any("the message has arrived" in sentence for sentence in one.evidence)
+
+
+def test_a_reply_that_is_parked_here_has_no_problem_with_its_contract(tmp_path: Path) -> None:
+    def parked(found: dict[str, Document]) -> None:
+        row(
+            to_service_name="InitiatorService",
+            from_service_name="TargetService",
+            conversation_handle=guid("another"),
+            service_contract_name="Other",
+        )(found)
+        a(found)["service_queues"][1]["is_receive_enabled"] = False
+
+    assert codes(diagnosed(tmp_path, parked)) == {"queue-off"}
 
 
 def test_in_flight_copies_are_evidence(tmp_path: Path) -> None:
