@@ -29,7 +29,7 @@ NAMED_ELSEWHERE = {
 }
 """Consumers whose group is not named in the call itself."""
 OTHER_LIBRARIES = {
-    r"[^\w]Consumer\(\n?\s*\{": {"kafka/cluster.py"},
+    r"[^\w]Consumer\(\n?\s*\{": set[str](),
     r"\"group\.id\"": {"kafka/cluster.py", "settings/properties.py"},
     r"\(faust\.App\)": {"agents/connected.py"},
     r"\.format\(\"kafka\"\)": {"monitor/batch.py", "monitor/read.py"},
