@@ -25,6 +25,7 @@ def test_every_format_of_every_topology(name: str) -> None:
     assert survey_mermaid(found).startswith("flowchart LR\n")
     summary = json.loads(json.dumps(found.to_json()))["summary"]
     assert sum(summary[verdict.value] for verdict in PathVerdict) == len(found.answers)
+    assert not found.services_unknown
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,19 @@ def test_dialogs_with_an_unknown_target(tmp_path: Path) -> None:
     assert found.to_json()["unsettled"][0]["procedure"] == "P"
     assert "the target of 1 BEGIN DIALOG is known only at run time: P of A/D" in survey_text(found)
     assert not survey_flows(topology, NOW, ("B",)).unsettled
+
+
+def test_a_database_without_services_next_to_flows(tmp_path: Path) -> None:
+    """Its flows may be missing; those of a database whose code names its service are listed."""
+    yaml = """\
+        instances:
+          A: {databases: {D: {services: [S], routes: [%s]}, Bare: {routes: [%s]}, Code: {
+            routes: [%s], procedures: {P: {begins: [{service: S, to: T}]}}}}}
+          Gateway: {msdb: {routes: [%s]}}
+""" % (("{name: R, service_name: T, address: 'tcp://B'}",) * 4)
+    found = survey_flows(load(write(tmp_path, yaml), NOW), NOW)
+    assert found.services_unknown == ("A/Bare",)
+    assert survey_text(found).startswith("2 flows: 2 broken; ")
 
 
 ANY_BROKER = """\

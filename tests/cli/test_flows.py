@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -35,3 +36,33 @@ def test_no_match_is_wrong_use() -> None:
     result = run("combined", "--from", "ServerX")
     assert result.exit_code == 2 and "No flow matches" in result.stderr
     assert run("nowhere").exit_code == 2
+
+
+ROUTES = "name,remote_service_name,address\nR,Store,TCP://SRVB:4022\nAutoCreatedLocal,,LOCAL\n"
+SCRIPT = "USE Shop; CREATE ROUTE R WITH SERVICE_NAME = 'Store', ADDRESS = 'TCP://SRVB:4022';"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "place"),
+    [
+        ("Shop.routes.csv", ROUTES, "SRVA/Shop"),
+        ("msdb.routes.csv", ROUTES, "SRVA"),
+        ("sys.routes.csv", ROUTES, "SRVA"),  # its rows name no database, and are ignored
+        ("shop.sql", SCRIPT, "SRVA/Shop"),
+    ],
+)
+def test_nothing_but_routes(tmp_path: Path, file: str, text: str, place: str) -> None:
+    """Without services, it is unknown which flows there are; neither command reports an error."""
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    estate = tmp_path / "estate"
+    CliRunner().invoke(main, ["import", f"SRVA={tmp_path / file}", "--output", str(estate)])
+    result = run(str(estate))
+    assert result.exit_code == 0
+    assert result.stdout.startswith("flows unknown; ") and "0 flows" not in result.stdout
+    assert f"services unknown: {place}; " in result.stdout
+    found = json.loads(run(str(estate), "--format", "json").stdout)
+    assert (found["flows"], found["services_unknown"]) == ([], [place])
+    assert found["summary"]["services_unknown"] == 1
+    assert run(str(estate), "--from", "SRVA").exit_code == 0
+    assert run(str(estate), "--from", "SRVB").exit_code == 2
+    assert CliRunner().invoke(main, ["check", str(estate)]).exit_code == 0

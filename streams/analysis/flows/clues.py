@@ -199,6 +199,21 @@ def suggested(topology: Topology, deployed: Deployed) -> Iterator[Hint]:
                 yield Hint(instance, database, to, Evidence(clue, name, source))
 
 
+def without_services(topology: Topology) -> Iterator[tuple[Instance, Database]]:
+    """Yield the databases that name a target but have no service of their own.
+
+    Dialogs begin from a service, so the topology contains only a part of such a database.
+    """
+    deployed = Deployed.of(topology)
+    for instance, database in sending(topology):
+        if not database.services and any(map(deployed.can_be_target, _targets(database))):
+            yield instance, database
+
+
+def _targets(database: Database) -> Iterator[str]:
+    return (to for _, _, to, _ in _named(database))
+
+
 def _named(database: Database) -> Iterator[tuple[str, Clue, str, Source]]:
     for route in database.routes:
         if route.service is not None:

@@ -9,9 +9,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from streams.analysis.estate import Estate
-from streams.analysis.flows.clues import unsettled
+from streams.analysis.flows.clues import unsettled, without_services
 from streams.analysis.flows.flow_answer import answers_of
 from streams.analysis.flows.flow_values import FlowAnswer
+from streams.analysis.flows.flows import flows_of
 from streams.analysis.flows.route_index import At
 from streams.analysis.flows.unused_routes import unused_routes
 from streams.analysis.known import id_unstated, known
@@ -64,6 +65,8 @@ class Survey:
 
     ``unknown_ids``: the broker ids of failing messages that no database is known to have, but that
     a database of the last instance may have, because scripts do not contain broker ids.
+    ``services_unknown``: the databases (or instances) whose services the topology does not contain,
+    so that flows which begin there are not among the answers.
     """
 
     answers: tuple[FlowAnswer, ...]
@@ -71,6 +74,7 @@ class Survey:
     unused: tuple[At, ...]
     unsettled: tuple[Unsettled, ...] = ()
     unknown_ids: frozenset[str] = frozenset()
+    services_unknown: tuple[str, ...] = ()
 
     def count(self, verdict: PathVerdict) -> int:
         """Return the number of flows that have the given verdict."""
@@ -95,11 +99,13 @@ class Survey:
             ],
             "unused_routes": [_route_json(at) for at in self.unused],
             "unsettled": [begin.to_json() for begin in self.unsettled],
+            "services_unknown": list(self.services_unknown),
             "summary": {
                 **{verdict.value: self.count(verdict) for verdict in PathVerdict},
                 "single_points": len(self.single_points),
                 "unused_routes": len(self.unused),
                 "unsettled": len(self.unsettled),
+                "services_unknown": len(self.services_unknown),
             },
         }
 
@@ -122,6 +128,7 @@ def survey_flows(
         tuple(unused),
         tuple(_unsettled(topology, senders)),
         frozenset(_unknown_ids(estate, answers)),
+        tuple(_services_unknown(estate, senders)),
     )
 
 
@@ -134,6 +141,17 @@ def _unknown_ids(estate: Estate, answers: Iterable[FlowAnswer]) -> Iterator[str]
         unstated = any(id_unstated(estate.topology.instances[end.instance], d) for d in databases)
         if unstated and broker_key(end.broker) not in known(estate).brokers:
             yield broker_key(end.broker)
+
+
+def _services_unknown(estate: Estate, senders: Sequence[str]) -> Iterator[str]:
+    """Yield the databases without services; if there is no service at all, the instances."""
+    topology = estate.topology
+    begins = {(f.sender.instance.name, f.sender.database.name) for f in flows_of(estate)}
+    places = [(i.name, d.name) for i, d in without_services(topology)]
+    found: list[tuple[str, ...]] = [place for place in places if place not in begins]
+    if not found and not begins and not known(estate).services:
+        found = [(name,) for name in topology.instances]
+    yield from ("/".join(place) for place in found if _matches(senders, _prefixes(*place)))
 
 
 def _unsettled(topology: Topology, senders: Sequence[str]) -> Iterator[Unsettled]:

@@ -23,7 +23,8 @@ _NAMED = 3
 
 def survey_text(survey: Survey) -> str:
     """Return a survey as text, wrapped to the output width unless names are longer."""
-    lines = [summary_line(survey), *_unsettled(survey.unsettled), *_blocks(survey)]
+    lines = [summary_line(survey), *_services_unknown(survey.services_unknown)]
+    lines += [*_unsettled(survey.unsettled), *_blocks(survey)]
     lines += _points(survey.points(FailurePoint.INSTANCE))
     lines += _unused(survey.unused)
     outside = outside_text(_ended(survey.answers))
@@ -36,10 +37,23 @@ def summary_line(survey: Survey) -> str:
     verdicts = (f"{survey.count(v)} {v.value}" for v in reversed(PathVerdict) if survey.count(v))
     counts = ", ".join(verdicts)
     points = counted(len(survey.points(FailurePoint.INSTANCE)), "single point")
+    unknown = not survey.answers and survey.services_unknown
+    flows = "flows unknown" if unknown else counted(len(survey.answers), "flow")
     return (
-        f"{counted(len(survey.answers), 'flow')}{': ' + counts if counts else ''}; "
+        f"{flows}{': ' + counts if counts else ''}; "
         f"{points} of failure; {counted(len(survey.unused), 'unused route')}"
     )
+
+
+def _services_unknown(places: Sequence[str]) -> list[str]:
+    if not places:
+        return []
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    text = (
+        f"services unknown: {', '.join(places[:_NAMED])}{more}; flows that begin there are not "
+        "listed. Add the statements or views that define the services."
+    )
+    return wrapped(text, "", "  ")
 
 
 def _unsettled(begins: Sequence[Unsettled]) -> list[str]:

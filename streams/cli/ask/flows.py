@@ -51,11 +51,12 @@ def flows(
 
     TOPOLOGY is a folder or the name of a shipped topology. Flows are derived from expect, BEGIN
     DIALOG, routes, bindings, priorities and contracts. The number of paths includes only paths that
-    share no instance. --from and --to may be given several times. The exit code is 1 if any listed
-    flow is `broken` or a `hazard`.
+    share no instance. If the topology does not contain the services of a database, its flows are
+    unknown, and the output says so. --from and --to may be given several times. The exit code is 1
+    if any listed flow is `broken` or a `hazard`.
     """
     survey = survey_flows(ensure_something(topology), time.time(), senders, targets)
-    if not survey.answers and (senders or targets):
+    if not survey.answers and not survey.services_unknown and (senders or targets):
         raise UsageError(
             "No flow matches --from and --to.",
             "Quote patterns ('Server*/*'); without patterns, hopline flows lists all flows.",

@@ -79,9 +79,10 @@ class Rows:
         if view.scope is Scope.DATABASE and cells.get(DATABASE) is None:
             lost.append(DATABASE)
         if lost:
+            or_named = f", or name the file DATABASE.{view.name}.csv" if lost == [DATABASE] else ""
             self.note(
                 f"a row of {view.name} is ignored: it has no {', '.join(lost)}",
-                f"Export the view again with the column {lost[0]}.",
+                f"Export the view again with the column {lost[0]}{or_named}.",
                 raw.source,
                 Severity.WARNING,
             )
