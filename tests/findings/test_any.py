@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streams.analysis import survey_flows
 from streams.analysis.check import CHECKS, check_topology, report_sarif, report_text
 from streams.simulator.explore.case import draw_case
 from streams.topology import (
@@ -33,6 +34,7 @@ from streams.topology import (
     Securable,
     Sender,
     Service,
+    Severity,
     Source,
     Topology,
     Validation,
@@ -124,6 +126,13 @@ INSTANCES = st.builds(
 )  # fmt: skip
 
 
+OF_FLOWS = {
+    *(f"TA-{n:02}" for n in range(1, 13)), "TA-17", "TA-27", "TA-31", "TA-39", "TA-42", "TA-48",
+    "TA-49", "TA-50",
+}  # fmt: skip
+"""The findings of which an error makes a flow fail (decision 53)."""
+
+
 def check(topology: Topology) -> None:
     report = check_topology(topology, NOW)
     assert json.dumps(report.to_json()) and report_text(report)
@@ -132,6 +141,9 @@ def check(topology: Topology) -> None:
     for finding in report.findings:
         assert finding.severity in rows[finding.code].severities
         assert finding.message and finding.remedy.endswith(".") and finding.subject
+    errors = {f.code for f in report.findings if f.severity is Severity.ERROR}
+    survey = survey_flows(topology, NOW)
+    assert errors & OF_FLOWS or not survey.reaches(Severity.ERROR)
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from streams.analysis.check.certain import answered_otherwise, return_unsure, wrong_port
 from streams.analysis.check.proof import (
     flows_in,
     place_of,
@@ -11,14 +12,13 @@ from streams.analysis.check.proof import (
     shown,
     where,
     written,
-    wrong_port,
 )
 from streams.analysis.check.registry import Check
 from streams.analysis.check.trouble import Phase, at_fault, cause_of, troubles_of
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import answers_of
 from streams.analysis.flows.flow_values import Back, Failure, FlowAnswer
-from streams.analysis.known import Home, id_unstated
+from streams.analysis.known import Home
 from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
 from streams.prose import listed
@@ -34,11 +34,10 @@ _Between = frozenset[str]
 
 def no_return(estate: Estate) -> Iterable[Finding]:
     """Find targets from which acknowledgements have no return path to the initiator (4.5)."""
-    answered = {_pair(answer) for answer in answers_of(estate) if answer.returns}
     groups: dict[tuple[str, str, str], list[tuple[FlowAnswer, Back]]] = {}
     for answer in answers_of(estate):
-        if not answer.flow.stated and _pair(answer) in answered:
-            continue  # the initiator is a guess, and acknowledgements return with another guess
+        if answered_otherwise(estate, answer.flow):
+            continue
         for back in answer.backs if answer.flow.can_begin else ():
             if not back.arrives and not all(wrong_port(estate, f) for f in back.failures):
                 service = answer.flow.sender.service
@@ -46,11 +45,6 @@ def no_return(estate: Estate) -> Iterable[Finding]:
                 groups.setdefault((back.at, service, route), []).append((answer, back))
     for group in groups.values():
         yield _no_return(estate, group)
-
-
-def _pair(answer: FlowAnswer) -> tuple[str, str, str]:
-    place = answer.flow.sender
-    return (place.instance.name, place.database.name, answer.flow.to)
 
 
 def _first_route(estate: Estate, back: Back) -> str:
@@ -63,9 +57,8 @@ def _no_return(estate: Estate, group: list[tuple[FlowAnswer, Back]]) -> Finding:
     sender = answer.flow.sender
     target = _home_of(estate, back)
     routes = routes_on(estate, back.hops)
-    outside = all(f.ending.disposition is Disposition.UNKNOWN for f in back.failures)
+    unsure = all(return_unsure(back, answer.flow) for answer, back in group)
     places = tuple(answer.flow.sender for answer, _ in group)
-    unsure = outside or any(id_unstated(place.instance, place.database) for place in places)
     homes = tuple(dict.fromkeys(place_of(place.instance, place.database) for place in places))
     broker = sender.database.broker_id
     return finding_at(

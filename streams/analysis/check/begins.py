@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streams.analysis.check.certain import services_shown
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.known import Home
@@ -18,7 +19,6 @@ _NUMBER = Number.SERVICE_UNKNOWN_HERE
 
 def without_service(estate: Estate) -> Iterator[Finding]:
     """Find each service from which code begins dialogs, but which its database does not have."""
-    unknown = {one.instance for one in estate.topology.skipped if one.why}
     for at in user_databases(estate):
         missing: dict[str, list[tuple[str, BeginDialog]]] = {}
         for procedure in at.database.procedures.values():
@@ -26,9 +26,7 @@ def without_service(estate: Estate) -> Iterator[Finding]:
                 name = begin.service
                 if name is not None and name not in SYSTEM_SERVICES.union(at.database.services):
                     missing.setdefault(name, []).append((procedure.name, begin))
-        # A script may show only the code, or may create services in statements that are unknown.
-        shown = bool(at.database.services) and at.instance.name not in unknown
-        severity = Severity.ERROR if shown else Severity.WARNING
+        severity = Severity.ERROR if services_shown(estate, at) else Severity.WARNING
         for service, begins in missing.items():
             yield _missing(at, service, begins, severity)
 

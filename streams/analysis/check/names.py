@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from streams.analysis.check.certain import homes_without_id
 from streams.analysis.check.proof import (
     evidence,
     flows_in,
@@ -20,7 +21,7 @@ from streams.analysis.flows.flow_answer import answers_of, routes_of
 from streams.analysis.flows.flows import Clue
 from streams.analysis.flows.journey import travel
 from streams.analysis.flows.route_index import At
-from streams.analysis.known import id_unstated, known
+from streams.analysis.known import known
 from streams.analysis.paths.network import Disposition, State
 from streams.errors import Number
 from streams.prose import listed
@@ -97,14 +98,17 @@ def stale_brokers(estate: Estate) -> Iterable[Finding]:
     for routes in stale.values():
         yield _stale_routes(estate, routes)
     for trouble in caused_by(estate, Cause.STALE_BROKER):
-        flow = trouble.answers[0].flow
         # If only a route names the id, the finding is reported at the route.
-        if trouble.phase is Phase.FIRST and flow.broker is not None and flow.stated:
+        flows = (answer.flow for answer in trouble.answers)
+        flow = next((flow for flow in flows if flow.broker is not None and flow.stated), None)
+        if trouble.phase is Phase.FIRST and flow is not None:
             database = flow.sender.database
+            unsure = [str(home) for home in homes_without_id(estate, flow.to)]
             yield finding_at(
-                "TA-04", _E,
+                "TA-04", _W if unsure else _E,
                 f"dialogs from {flow.sender} to {flow.to} name broker id {flow.broker}, which no "
                 f"database has",
+                _state_id(unsure) if unsure else
                 f"Name the broker id of the database that has {flow.to}, or omit the broker id.",
                 place_of(flow.sender.instance, database),
                 written(flow.why[0].source, database.source), evidence(estate, trouble),
@@ -117,11 +121,10 @@ def _stale_routes(estate: Estate, routes: list[At]) -> Finding:
     one = len(routes) == 1
     brokers = list(dict.fromkeys(at.route.broker or "" for at in routes))
     homes = known(estate).services.get(service, ())
-    unsure = [str(home) for home in homes if id_unstated(home.instance, home.database)]
+    unsure = [str(home) for home in homes_without_id(estate, service)]
     ids = [f"{home.database.broker_id} ({home})" for home in homes]
     remedy = (
-        f"State the broker_id of {listed(unsure)} in topology.yaml, because a script does not "
-        f"contain it. To find it, run SELECT service_broker_guid FROM sys.databases."
+        _state_id(unsure)
         if unsure
         else f"Create {'the route' if one else 'each route'} again with the broker id of the "
         f"database that has {service}{': ' + listed(ids) if ids else ''}."
@@ -134,6 +137,13 @@ def _stale_routes(estate: Estate, routes: list[At]) -> Finding:
         remedy, place_of(at.instance, at.database), where(at),
         shown(routes, (at.instance.name,), service=service, broker=brokers[0], brokers=brokers),
     )  # fmt: skip
+
+
+def _state_id(databases: list[str]) -> str:
+    return (
+        f"State the broker_id of {listed(databases)} in topology.yaml, because a script does not "
+        f"contain it. To find it, run SELECT service_broker_guid FROM sys.databases."
+    )
 
 
 def _ends_here(estate: Estate, at: At) -> bool:

@@ -8,11 +8,10 @@ from typing import Any
 from streams.analysis.check.trouble import Trouble
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import routes_of
-from streams.analysis.flows.flow_values import Failure, FlowAnswer
+from streams.analysis.flows.flow_values import FlowAnswer
 from streams.analysis.flows.journey import Hops
 from streams.analysis.flows.route_index import At
 from streams.analysis.known import Home, known
-from streams.analysis.paths.network import Disposition
 from streams.prose import listed
 from streams.topology import (
     NOWHERE,
@@ -20,7 +19,6 @@ from streams.topology import (
     Instance,
     Source,
 )
-from streams.topology.compile import is_loopback
 
 LISTED = 20
 """Maximum number of flows that a finding lists; its count includes all flows."""
@@ -94,19 +92,6 @@ def named(trouble: Trouble) -> str:
     """Return the destination of a message: the service, and the broker id if it is known."""
     broker = trouble.failure.ending.broker
     return trouble.service + (f" (broker id {broker})" if broker is not None else "")
-
-
-def wrong_port(estate: Estate, failure: Failure) -> bool:
-    """Return whether only the port of an address is wrong, which TA-06 reports at the route."""
-    address = failure.hops[-1][1].address
-    if failure.ending.disposition is not Disposition.UNKNOWN or address is None:
-        return False
-    host = address.host.casefold()
-    return is_loopback(address) or host in estate.once(_hosts)
-
-
-def _hosts(estate: Estate) -> frozenset[str]:
-    return frozenset(host for host, _ in estate.leads)
 
 
 def lives(estate: Estate, service: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from streams.analysis.check.certain import wrong_port
 from streams.analysis.check.proof import (
     evidence,
     lives,
@@ -12,7 +13,6 @@ from streams.analysis.check.proof import (
     table_of,
     where,
     written,
-    wrong_port,
 )
 from streams.analysis.check.registry import Check
 from streams.analysis.check.trouble import Cause, Phase, Trouble, caused_by

@@ -31,7 +31,10 @@ from streams.analysis.places import Place
 from streams.system_names import SYSTEM_SERVICES
 from streams.topology import Service
 
-__all__ = ["Clue", "Evidence", "Flow", "flows_of"]
+__all__ = ["Clue", "Evidence", "Flow", "FlowKey", "flows_of"]
+
+FlowKey = tuple[str, str, str, str, str]
+"""Instance, database and service of the initiator, the target service, and the broker id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Flow:
     why: tuple[Evidence, ...]
 
     @property
-    def key(self) -> tuple[str, str, str, str, str]:
+    def key(self) -> FlowKey:
         """Return the names that identify the flow, as a sort key."""
         place = self.sender
         names = (place.instance.name, place.database.name, place.service)
@@ -114,7 +117,7 @@ class _Book:
     """The flows found so far, and the settled services of each database."""
 
     deployed: Deployed
-    drafts: dict[tuple[str, str, str, str, str], _Draft] = field(default_factory=dict)
+    drafts: dict[FlowKey, _Draft] = field(default_factory=dict)
     settled: dict[tuple[str, str, str], list[_Draft]] = field(default_factory=dict)
     stated: set[tuple[str, str]] = field(default_factory=set)
 

@@ -8,18 +8,19 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Any
 
+from streams.analysis.check.certain import fails_for_certain
 from streams.analysis.estate import Estate
 from streams.analysis.flows.clues import unsettled, without_services
 from streams.analysis.flows.flow_answer import answers_of
 from streams.analysis.flows.flow_values import FlowAnswer
-from streams.analysis.flows.flows import flows_of
+from streams.analysis.flows.flows import FlowKey, flows_of
 from streams.analysis.flows.route_index import At
 from streams.analysis.flows.unused_routes import unused_routes
 from streams.analysis.known import id_unstated, known
 from streams.analysis.paths.verdict import PathVerdict
 from streams.errors import Number
 from streams.routing import broker_key
-from streams.topology import Source, Topology
+from streams.topology import Severity, Source, Topology
 
 _ID_NOT_HERE = (Number.TARGET_BROKER_NOT_HERE, Number.BROKER_NOT_HERE)
 
@@ -66,7 +67,9 @@ class Survey:
     ``unknown_ids``: the broker ids of failing messages that no database is known to have, but that
     a database of the last instance may have, because scripts do not contain broker ids.
     ``services_unknown``: the databases (or instances) whose services the topology does not contain,
-    so that flows which begin there are not among the answers.
+    so that flows which begin there are not among the answers. ``certain``: the flows that fail for
+    a reason that ``check`` reports as an error, and not only because a part of the estate is
+    missing (decision 53).
     """
 
     answers: tuple[FlowAnswer, ...]
@@ -75,6 +78,7 @@ class Survey:
     unsettled: tuple[Unsettled, ...] = ()
     unknown_ids: frozenset[str] = frozenset()
     services_unknown: tuple[str, ...] = ()
+    certain: frozenset[FlowKey] = frozenset()
 
     def count(self, verdict: PathVerdict) -> int:
         """Return the number of flows that have the given verdict."""
@@ -85,6 +89,10 @@ class Survey:
         """Return whether the messages of every flow reach all targets, without hazards."""
         return self.count(PathVerdict.OK) == len(self.answers)
 
+    def reaches(self, severity: Severity) -> bool:
+        """Return whether a flow fails for certain; below ERROR, whether any flow is not ok."""
+        return bool(self.certain) if severity is Severity.ERROR else not self.good
+
     def points(self, kind: FailurePoint) -> tuple[SinglePoint, ...]:
         """Return the single points of failure of a kind."""
         return tuple(point for point in self.single_points if point.kind is kind)
@@ -92,7 +100,10 @@ class Survey:
     def to_json(self) -> dict[str, Any]:
         """Return the survey as a dictionary for JSON output."""
         return {
-            "flows": [answer.to_json() for answer in self.answers],
+            "flows": [
+                {**answer.to_json(), "certain": answer.flow.key in self.certain}
+                for answer in self.answers
+            ],
             "single_points": [
                 {"name": p.name, "kind": p.kind.value, "flows": list(p.flows)}
                 for p in self.single_points
@@ -129,6 +140,7 @@ def survey_flows(
         tuple(_unsettled(topology, senders)),
         frozenset(_unknown_ids(estate, answers)),
         tuple(_services_unknown(estate, senders)),
+        frozenset(a.flow.key for a in answers if fails_for_certain(estate, a)),
     )
 
 

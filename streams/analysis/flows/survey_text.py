@@ -92,9 +92,9 @@ def _sender(answer: FlowAnswer) -> str:
 def _flow_lines(survey: Survey, answer: FlowAnswer) -> Iterator[str]:
     flow = answer.flow
     broker = f", broker id {flow.broker}" if flow.broker is not None else ""
-    yield from wrapped(
-        f"{flow.sender.service} -> {flow.to}{broker}: {answer.verdict.value}", "  ", "    "
-    )
+    unsure = answer.verdict is not PathVerdict.OK and flow.key not in survey.certain
+    verdict = f"{answer.verdict.value}{', not certain' if unsure else ''}"
+    yield from wrapped(f"{flow.sender.service} -> {flow.to}{broker}: {verdict}", "  ", "    ")
     arrives = {back.at: back.arrives for back in answer.backs}
     for reached in answer.reached:
         lost = "" if arrives[reached.at] else ", NOT ACKNOWLEDGED"

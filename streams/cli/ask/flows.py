@@ -14,7 +14,7 @@ from streams.cli.options.answer import format_option
 from streams.cli.options.topology import TopologyArgument, ensure_something
 from streams.cli.text.terminal import ENDINGS, show
 from streams.errors import UsageError
-from streams.topology import Topology
+from streams.topology import Severity, Topology
 
 
 def _json(survey: Survey) -> str:
@@ -39,6 +39,11 @@ _FORMATS: Mapping[str, Callable[[Survey], str]] = {
     help="Only flows to a service or an Instance[/Database]; * and ? are wildcards.",
 )  # fmt: skip
 @format_option(_FORMATS)
+@click.option(
+    "--fail-on", default="error", show_default=True,
+    type=click.Choice([Severity.ERROR.value, Severity.WARNING.value]),
+    help="error: exit with 1 if a flow fails for certain; warning: also if it may fail.",
+)  # fmt: skip
 @click.pass_context
 def flows(
     ctx: click.Context,
@@ -46,14 +51,19 @@ def flows(
     senders: tuple[str, ...],
     targets: tuple[str, ...],
     format_: str,
+    fail_on: str,
 ) -> None:
     """List flows: shares, redundancy, single points of failure, unused routes.
 
     TOPOLOGY is a folder or the name of a shipped topology. Flows are derived from expect, BEGIN
     DIALOG, routes, bindings, priorities and contracts. The number of paths includes only paths that
     share no instance. If the topology does not contain the services of a database, its flows are
-    unknown, and the output says so. --from and --to may be given several times. The exit code is 1
-    if any listed flow is `broken` or a `hazard`.
+    unknown, and the output says so. --from and --to may be given several times.
+
+    The exit code is 1 if any listed flow is `broken` or a `hazard` for a reason that `hopline
+    check` reports as an error. A flow can also be broken only because the topology lacks a part of
+    the estate: the next instance, or the broker id of a database that is known only from scripts.
+    Such a flow is not certain to fail; it counts with --fail-on warning.
     """
     survey = survey_flows(ensure_something(topology), time.time(), senders, targets)
     if not survey.answers and not survey.services_unknown and (senders or targets):
@@ -66,4 +76,4 @@ def flows(
         show(text, ENDINGS)
     else:
         click.echo(text, nl=False)
-    ctx.exit(0 if survey.good else NOT_OK)
+    ctx.exit(NOT_OK if survey.reaches(Severity(fail_on)) else 0)
