@@ -48,7 +48,11 @@ def _variables(_: click.Context, __: click.Parameter, given: tuple[str, ...]) ->
     type=click.Path(path_type=Path),
     help="Folder in which to write the topology.",
 )
-@click.option("--force", is_flag=True, help="Write to the folder even if it is not empty.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Write to the folder even if it is not empty; keep what was added to topology.yaml.",
+)
 @click.option("--database", metavar="NAME", help="Database of scripts that do not begin with USE.")
 @click.option(
     "--set",
@@ -85,10 +89,10 @@ def import_(
     """
     imported = imported_instances(sources)
     ensure_usable(output, force=force)
-    write_folder(output, imported, database, variables)
+    merged = write_folder(output, imported, database, variables)
     topology, notes = load_with_notes(output, time.time())
     report_unenforced(unenforced_of(topology, time.time()))
-    report = report_of(output, topology, notes)
+    report = report_of(output, topology, notes, merged)
     if format_ == "json":
         click.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
     else:

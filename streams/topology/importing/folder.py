@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from streams.errors import InputError
+from streams.topology.decode import marked_encoding
 from streams.topology.importing.arguments import Imported
+from streams.topology.importing.merge import Merged, Written, folders_of_others, merge
 from streams.topology.load import FILE
 from streams.topology.tsql import NO_VARIABLES, Reading
 
@@ -24,15 +25,19 @@ def write_folder(
     imported: Iterable[Imported],
     database: str | None = None,
     variables: Mapping[str, str] = NO_VARIABLES,
-) -> None:
+) -> Merged:
     """Write the topology of some instances.
 
     ``database``: the default for scripts without USE. ``variables``: their sqlcmd variables.
 
-    ``topology.yaml`` is written last, so a folder without it is from a failed import.
+    ``topology.yaml`` is written last, so a folder without it is from a failed import. If there is
+    one already, only the instances' scripts and snapshots change in it.
     """
-    instances: dict[str, Any] = {}
-    taken: set[str] = set()
+    imported = tuple(imported)
+    file = output / FILE
+    existing = _existing(file) if file.exists() else ""
+    instances: dict[str, Written] = {}
+    taken = folders_of_others(existing, str(file), (one.instance for one in imported))
     contents: dict[str, bytes] = {}
     for one in imported:
         folder = _free(_safe(one.instance), taken)
@@ -46,19 +51,30 @@ def write_folder(
             f"{folder}/{_SNAPSHOT}/{_safe(file.name.name)}": file.path for file in one.snapshot
         }
         contents |= {place: path.read_bytes() for place, path in places.items()}
-        instances[one.instance] = {"sql": scripts, "scripts": Reading.AS_FOUND.value}
+        values: dict[str, Any] = {"sql": scripts, "scripts": Reading.AS_FOUND.value}
         if places:
             only = len(places) == 1
-            instances[one.instance]["snapshot"] = (
-                next(iter(places)) if only else f"{folder}/{_SNAPSHOT}"
-            )
+            values["snapshot"] = next(iter(places)) if only else f"{folder}/{_SNAPSHOT}"
+        instances[one.instance] = Written(folder, values)
+    merged = merge(existing or _HEAD, str(file), instances)
     # Read all files before writing any file, because the output may be the scripts' folder.
     for name, data in contents.items():
         target = output / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
-    text = yaml.safe_dump({"instances": instances}, sort_keys=False, allow_unicode=True, width=100)
-    (output / FILE).write_text(_HEAD + text, encoding="utf-8")
+    file.write_bytes(merged.text.encode())
+    return merged
+
+
+def _existing(file: Path) -> str:
+    """Return the text of a topology; its line ends stay as they are."""
+    data = file.read_bytes()
+    encoding = marked_encoding(data) or "utf-8"
+    try:
+        return data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        message, remedy = f"the file is not {encoding}", "Save the file as UTF-8."
+        raise InputError(message, file=str(file), remedy=remedy) from error
 
 
 def _script(name: str, database: str | None, variables: Mapping[str, str]) -> str | dict[str, Any]:

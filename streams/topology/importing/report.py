@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from streams.topology.findings import Finding, Skipped
+from streams.topology.importing.merge import NOTHING_KEPT, Merged
 from streams.topology.model import Topology
 from streams.topology.tsql import Notes, Remark
 from streams.topology.validate import NOT_UNDERSTOOD
@@ -20,7 +21,7 @@ class ImportReport:
 
     ``understood``: the number of statements by instance and kind. ``unresolved``: statements that
     may concern dialogs but depend on run-time values. ``findings``: as ``hopline check`` reports
-    them later.
+    them later. ``kept`` and ``dropped``: see :class:`~streams.topology.importing.merge.Merged`.
     """
 
     output: Path
@@ -30,6 +31,8 @@ class ImportReport:
     unresolved: tuple[Skipped, ...]
     remarks: tuple[Remark, ...]
     findings: tuple[Finding, ...]
+    kept: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
 
     @property
     def not_understood(self) -> tuple[Finding, ...]:
@@ -62,6 +65,8 @@ class ImportReport:
                 for r in self.remarks
             ],
             "findings": [finding.to_json() for finding in self.findings],
+            "kept": list(self.kept),
+            "dropped": list(self.dropped),
             "summary": {
                 "understood": self.total().total(),
                 "skipped": len(self.skipped),
@@ -75,8 +80,10 @@ def _place(s: Skipped) -> dict[str, Any]:
     return {"kind": s.kind, "file": s.file, "line": s.line, "column": s.column}
 
 
-def report_of(output: Path, topology: Topology, notes: Notes) -> ImportReport:
-    """Return the report of loading the imported folder."""
+def report_of(
+    output: Path, topology: Topology, notes: Notes, merged: Merged = NOTHING_KEPT
+) -> ImportReport:
+    """Return the report of loading the imported folder; ``merged``: what changed in it."""
     understood: dict[str, dict[str, int]] = {name: {} for name in topology.instances}
     for (instance, kind), count in sorted(notes.understood.items()):
         understood[instance][kind] = count
@@ -88,4 +95,6 @@ def report_of(output: Path, topology: Topology, notes: Notes) -> ImportReport:
         tuple(s for s in notes.skipped if s.why),
         tuple(notes.remarks),
         topology.findings,
+        merged.kept,
+        merged.dropped,
     )

@@ -26,6 +26,8 @@ def _lines(report: ImportReport) -> Iterator[str]:
         f"{report.output}: {counted(instances, 'instance')} from {counted(scripts, 'script')}"
         f"{_encodings(report)}"
     )
+    yield from _merged("kept in topology.yaml", report.kept)
+    yield from _merged("no longer in topology.yaml", report.dropped)
     yield from _understood(report)
     yield from _skipped(report)
     yield from _unresolved(report)
@@ -37,6 +39,13 @@ def _lines(report: ImportReport) -> Iterator[str]:
         yield f"  and {counted(len(report.remarks) - _ROWS, 'more note')}; {_MORE}"
     if report.total():  # without statements, there is nothing to check
         yield f"Next: hopline check {report.output}"
+
+
+def _merged(what: str, names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    more = f"; and {len(names) - _ROWS} more; {_MORE}" if len(names) > _ROWS else ""
+    return wrapped(f"{what}: {'; '.join(names[:_ROWS])}{more}", "", "  ")
 
 
 def _encodings(report: ImportReport) -> str:
