@@ -39,12 +39,27 @@ class BeginDialog:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition that is true only if something equals one of ``texts``.
+
+    ``of_type``: it compares the type of a received message (message_type_name).
+    """
+
+    texts: tuple[str, ...]
+    of_type: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Procedure:
     """A module, or the loose statements of a script (``name`` is then the script's name).
 
     ``ends``: the places of END CONVERSATION. ``receives``: the queues of RECEIVE and GET
     CONVERSATION GROUP (:func:`streams.topology.queue_name`). ``calls``: EXECUTE of other
-    procedures.
+    procedures. ``forgets``: the places of END CONVERSATION that always follow SEND directly.
+    ``compared``: for each END CONVERSATION, the comparisons around it; empty if the code names the
+    message types EndDialog or Error, or may do so. ``announces``: the queues for which an event
+    notification of this name starts external readers (QUEUE_ACTIVATION). ``external``: the code is
+    in an assembly.
     """
 
     name: str
@@ -52,4 +67,8 @@ class Procedure:
     ends: tuple[Source, ...] = ()
     receives: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
+    forgets: tuple[Source, ...] = field(default=(), compare=False)
+    compared: tuple[tuple[Comparison, ...], ...] = field(default=(), compare=False)
+    announces: tuple[str, ...] = field(default=(), compare=False)
+    external: bool = field(default=False, compare=False)
     source: Source = field(default=NOWHERE, compare=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.analysis.check.leaks import name_key
+from streams.analysis.check.code_names import name_key
 
 from .folders import report_of, reported
 

@@ -1,10 +1,11 @@
-"""Conversations that no code ends (TA-43)."""
+"""Conversations that code does not end, or ends too early (TA-43)."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
+from streams.analysis.check.code_names import name_key
+from streams.analysis.check.readers import Code, one_sided, unread
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.known import Home
@@ -12,18 +13,27 @@ from streams.analysis.objects import finding, user_databases
 from streams.system_names import SYSTEM_SERVICES
 from streams.topology import BeginDialog, Database, Finding, Procedure, Severity, queue_of
 
-_PART = re.compile(r'\[((?:[^\]]|\]\])*)\]|"((?:[^"]|"")*)"|([^.\s]+)')
-
 
 def leaks(estate: Estate) -> Iterator[Finding]:
+    """Find conversations that stay open, and those whose initiator misses errors."""
+    found = list(_never_ended(estate))
+    yield from found
+    yield from forgotten(estate)
+    queues = [(one.subject, one.evidence["queue"]) for one in found]
+    yield from one_sided(estate, queues)
+    yield from unread(estate, queues)
+
+
+def _never_ended(estate: Estate) -> Iterator[Finding]:
     """Find each BEGIN DIALOG in code whose conversation no code ever ends (4.8)."""
     for at in user_databases(estate):
+        code = Code.of(at.database)
         for procedure in at.database.procedures.values():
             for begin in procedure.begins:
                 service = begin.service
                 if service is None or service in SYSTEM_SERVICES:  # the engine ends their dialogs
                     continue
-                if not _ended(at.database, procedure, service):
+                if not _ended(at.database, code, procedure, service):
                     yield _leak(at, procedure, begin, service)
 
 
@@ -41,56 +51,59 @@ def _leak(at: Home, procedure: Procedure, begin: BeginDialog, service: str) -> F
     )  # fmt: skip
 
 
-def _ended(database: Database, procedure: Procedure, service: str) -> bool:
+def _ended(database: Database, code: Code, procedure: Procedure, service: str) -> bool:
     """Return whether some code ends the dialogs of a service, or unknown code may do so."""
-    known = {name_key(p.name): p for p in database.procedures.values()}
     queue = queue_of(database, service)
     readers = [procedure]
     if queue is not None:
-        name = name_key(queue.name)
-        readers += [p for p in known.values() if name in map(name_key, p.receives)]
-        if queue.activated is not None:
-            activated = known.get(name_key(queue.activated))
-            if activated is None:
-                return True
-            readers.append(activated)
-    return _ends(known, readers)
-
-
-def _ends(known: dict[str, Procedure], readers: Iterable[Procedure]) -> bool:
-    """Return whether procedures, or the procedures that they call, end conversations."""
-    waiting, seen = list(readers), set()
-    while waiting:
-        procedure = waiting.pop()
-        if procedure.ends:
+        activated = code.activated(queue)
+        unknown = queue.activated is not None and activated is None
+        if unknown or name_key(queue.name) in code.announced:
             return True
-        seen.add(name_key(procedure.name))
-        for called in map(name_key, procedure.calls):
-            if called in known and called not in seen:
-                waiting.append(known[called])
-    return False
+        readers += [*code.of_queue(queue), *([] if activated is None else [activated])]
+    return any(found is not None and found.ends for found in code.reachable(readers))
 
 
-def name_key(name: str) -> str:
-    """Return the common form of all spellings of an object's name: ``[dbo].[P]`` becomes ``p``."""
-    parts = [(a or b or c).casefold() for a, b, c in _PART.findall(name)]
-    own = parts[-2:] if len(parts) > 1 and parts[-2] != "dbo" else parts[-1:]
-    return ".".join(own)
+# --- Dialogs that end directly after SEND --------------------------------------------------------
+
+
+def forgotten(estate: Estate) -> Iterator[Finding]:
+    """Find code that ends a dialog which it has begun, directly after SEND.
+
+    R. Rusanu, "Fire and Forget: Good for the military, but not for Service Broker conversations".
+    """
+    for at in user_databases(estate):
+        for procedure in at.database.procedures.values():
+            if procedure.forgets:
+                yield finding(
+                    "TA-43", Severity.WARNING, at, procedure.forgets[0],
+                    f"{procedure.name} ends its dialog directly after SEND: if the message is not "
+                    "delivered or the target fails, no Error arrives",
+                    "Let the target end the dialog first, and END CONVERSATION in the reader of "
+                    "the initiator's queue when it receives EndDialog or Error.",
+                    procedure=procedure.name,
+                )  # fmt: skip
 
 
 CHECKS = (
     Check(
         "TA-43",
-        "A procedure begins conversations that no code ends",
-        (Severity.WARNING,),
+        "Conversations that code does not end, or ends too early",
+        (Severity.WARNING, Severity.INFO),
         "reference 4.7, 4.8",
         "Both sides of a conversation must END it; the engine never does. If no code of the "
         "initiator does so, each dialog leaves a row in sys.conversation_endpoints, and these rows "
         "accumulate. The check looks at the code that begins the dialog, at readers of the "
         "service's queue, at the procedure that the queue activates, and at the procedures that "
-        "these call. If the activated procedure is not in the scripts, nothing is reported.",
+        "these call. If the activated procedure is not in the scripts, or if an event notification "
+        "for QUEUE_ACTIVATION starts a reader outside of the database, nothing is reported. "
+        "Three more cases: Code that begins a dialog ends it directly after SEND, so the initiator "
+        "never learns of an error. All readers of a queue end conversations only for message types "
+        "of the application, although every application must handle EndDialog and Error. Code of "
+        "the topology reads other queues of the database, but not this one (info, because an "
+        "application may read it).",
         "Read the initiator's queue too, and END CONVERSATION for EndDialog and Error. Do not END "
-        "immediately after SEND, because errors would then go unnoticed.",
+        "immediately after SEND.",
         leaks,
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from streams import routing
-from streams.analysis.check.leaks import name_key
+from streams.analysis.check.code_names import name_key
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.hazards.contracts import type_of

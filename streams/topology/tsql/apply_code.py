@@ -66,7 +66,10 @@ def _notify(script: Script, s: CreateNotification) -> None:
         remedy = "The statement has no effect; use one of the two kinds of activation."
         script.warn(database, s.source, what, remedy, Number.QUEUE_ACTIVATES)
         return
-    made = Procedure(notification_name(s.name), (s.dialog,), source=s.source)
+    announces = (schema_name(s.queue),) if s.queue and "QUEUE_ACTIVATION" in s.events else ()
+    made = Procedure(
+        notification_name(s.name), (s.dialog,), announces=announces, source=s.source
+    )  # fmt: skip
     script.add(database, database.procedures, "the", made)
 
 

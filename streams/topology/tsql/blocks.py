@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import Enum, auto
 
 from streams.topology.findings import Source
+from streams.topology.procedures import Comparison
 from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.statements import Choice
 from streams.topology.tsql.variables import Changes, Variables
@@ -27,6 +28,7 @@ class Form(Enum):
 
 
 _BLOCKS = (Form.BLOCK, Form.TRY, Form.CATCH)
+_CONDITIONS = 8
 
 
 class Frame:
@@ -35,11 +37,23 @@ class Frame:
     ``other``: the variables that the first branch has changed, if this is the ELSE. What depends on
     the frames around this one is computed only once, because thousands of frames may be nested:
     ``guarded``: there is a condition; ``taken``: the innermost first branch; ``dead``: why
-    statements here are not applied.
+    statements here are not applied; ``compared``: the last comparisons. ``key``
+    identifies a branch; ``around_key`` is that of the frame around this one.
     """
 
-    def __init__(self, form: Form, around: Frame | None, source: Source | None) -> None:
+    def __init__(
+        self,
+        form: Form,
+        around: Frame | None,
+        source: Source | None,
+        compared: Comparison | None = None,
+    ) -> None:
         self.form, self.around, self.source = form, around, source
+        self.around_key: object = around.key if around else None
+        outer: tuple[Comparison, ...] = around.compared if around else ()
+        self.compared: tuple[Comparison, ...] = (
+            (*outer, compared)[-_CONDITIONS:] if compared else outer
+        )
         self.choice = Choice(around.taken if around else None)
         self.guarded: bool = form is not Form.BLOCK or (around is not None and around.guarded)
         self.taken: Choice | None = None
@@ -50,10 +64,12 @@ class Frame:
     def otherwise(self, changed: Changes) -> None:
         """Continue with the ELSE; the first branch has changed these variables."""
         self.form = Form.ELSE
+        self.compared = self.around.compared if self.around else ()
         self.other = changed
         self._enter()
 
     def _enter(self) -> None:
+        self.key = object()
         around = self.around
         self.taken = around.taken if around else None
         self.dead = around.dead if around else ""
@@ -80,9 +96,14 @@ class Blocks:
         """Return the frame around the next statement."""
         return self.frames[-1] if self.frames else self._around
 
-    def open(self, form: Form, unknown: Source | None = None) -> None:
-        """Start a frame; ``unknown`` is the place of a condition that cannot be evaluated."""
-        frame = Frame(form, self.innermost, unknown)
+    def open(
+        self, form: Form, unknown: Source | None = None, compared: Comparison | None = None
+    ) -> None:
+        """Start a frame; ``unknown`` is the place of a condition that cannot be evaluated.
+
+        ``compared``: the comparison that the condition makes.
+        """
+        frame = Frame(form, self.innermost, unknown, compared)
         if form not in (Form.BLOCK, Form.TRY):
             self.variables.branch()
         if unknown is not None:
@@ -113,6 +134,15 @@ class Blocks:
         if self._unknown and self._unknown[-1] is frame:
             self._unknown.pop()
         return frame
+
+    def branch(self) -> tuple[Frame | None, object]:
+        """Return the frame around the next statement, with the key of its branch."""
+        frame = self.innermost
+        return (None, None) if frame is None else (frame, frame.key)
+
+    def compared(self) -> tuple[Comparison, ...]:
+        """Return the last comparisons around the next statement."""
+        return self.innermost.compared if self.innermost else ()
 
     def dead(self) -> str:
         """Return why statements here are not applied: CATCH, or ELSE after an applied branch."""

@@ -1,10 +1,11 @@
-"""Recognize conditions that only check whether an object exists."""
+"""Recognize conditions: those that only check whether an object exists, and comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
-from streams.topology.tsql.tokens import Token
+from streams.topology.procedures import Comparison
+from streams.topology.tsql.tokens import Token, TokenType
 
 _CATALOGS = frozenset({"SYS", "INFORMATION_SCHEMA"})
 
@@ -20,3 +21,32 @@ def asks_the_catalog(condition: Sequence[Token]) -> bool:
         if word in _CATALOGS or word.startswith("SYS") or word.endswith("_ID"):
             return True
     return False
+
+
+_OTHER_WORDS = frozenset({"EXISTS", "LIKE", "NOT", "SELECT"})
+_OTHER_MARKS = frozenset({"<", ">", "!"})
+
+
+def comparison(condition: Sequence[Token], types: Container[str]) -> Comparison | None:
+    """Return the texts of which one must be equal to something for the condition to be true.
+
+    Examples are ``@type = N'Order'`` and ``@type IN ('Order', 'Reply')``. The result is ``None`` if
+    the condition may be true without such a comparison. ``types``: the variables that contain the
+    types of received messages.
+    """
+    found: list[str] = []
+    text, typed, all_typed = False, False, True
+    for token in condition:
+        mark = token.text if token.kind is TokenType.MARK else ""
+        if token.upper in _OTHER_WORDS or mark in _OTHER_MARKS:
+            return None
+        if token.upper == "OR":
+            if not text:
+                return None
+            all_typed, text, typed = all_typed and typed, False, False
+        elif token.kind is TokenType.STRING:
+            found.append(token.text)
+            text = True
+        elif token.upper in types:
+            typed = True
+    return Comparison(tuple(found), all_typed and typed) if text else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.topology.procedures import BeginDialog
+from streams.topology.procedures import BeginDialog, Comparison
 from streams.topology.tsql.statements import Name, Statement
 
 
@@ -22,7 +22,14 @@ class BeginsDialog(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class EndsConversation(Evidence):
-    """END CONVERSATION."""
+    """END CONVERSATION.
+
+    ``after_send``: it always follows SEND on a dialog that the same code begins, without a pause.
+    ``compared``: the comparisons around it, the outermost first.
+    """
+
+    after_send: bool = False
+    compared: tuple[Comparison, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

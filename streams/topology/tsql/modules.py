@@ -30,9 +30,10 @@ class Body:
     """The uses of dialogs in code, in order."""
 
     begins: list[BeginDialog] = field(default_factory=list)
-    ends: list[Source] = field(default_factory=list)
+    ends: list[EndsConversation] = field(default_factory=list)
     receives: dict[str, None] = field(default_factory=dict)
     calls: dict[str, None] = field(default_factory=dict)
+    external: bool = False
 
     def add(self, evidence: Evidence) -> None:
         """Add one statement."""
@@ -40,17 +41,20 @@ class Body:
             case BeginsDialog():
                 self.begins.append(evidence.dialog)
             case EndsConversation():
-                self.ends.append(evidence.source)
+                self.ends.append(evidence)
             case Receives():
                 self.receives[schema_name(evidence.queue)] = None
             case Calls():
                 self.calls[schema_name(evidence.name)] = None
 
-    def build(self, name: str, source: Source) -> Procedure:
+    def build(self, name: str, source: Source, *, system_types: bool = True) -> Procedure:
         """Return all the code as a procedure with this name."""
         return Procedure(
-            name, tuple(self.begins), tuple(self.ends), tuple(self.receives), tuple(self.calls),
-            source,
+            name, tuple(self.begins), tuple(end.source for end in self.ends),
+            tuple(self.receives), tuple(self.calls),
+            tuple(end.source for end in self.ends if end.after_send),
+            () if system_types else tuple(end.compared for end in self.ends),
+            external=self.external, source=source,
         )  # fmt: skip
 
 
@@ -65,9 +69,13 @@ class Module:
     source: Source
     body: Body = field(default_factory=Body)
 
-    def define(self) -> DefineModule:
-        """Return the module as one statement."""
-        made = self.body.build(schema_name(self.name), self.source)
+    def define(self, *, system_types: bool) -> DefineModule:
+        """Return the module as one statement.
+
+        ``system_types``: its code names the message types EndDialog or Error, or may do so.
+        """
+        name = schema_name(self.name)
+        made = self.body.build(name, self.source, system_types=system_types)
         return DefineModule(self.source, self.name, self.create, self.alter, made)
 
 

@@ -15,6 +15,7 @@ from streams.topology.tsql.boundaries import (
     statement_ends,
 )
 from streams.topology.tsql.cursor import Cursor
+from streams.topology.tsql.endings import Endings
 from streams.topology.tsql.evidence import BeginsDialog, Calls, EnterText, Evidence, LeaveText
 from streams.topology.tsql.execute import Execution, execution
 from streams.topology.tsql.lexer import Lexer
@@ -70,6 +71,7 @@ class Walker:
         self.depth: int = outer.depth + 1 if outer else 0
         self.module: Module | None = outer.module if outer else None
         self.blocks: Blocks = Blocks(cursor.variables, outer.blocks if outer else None)
+        self.endings = Endings()
         self._inherited = self.module
 
     def go_on(self, cursor: Cursor) -> None:
@@ -83,14 +85,14 @@ class Walker:
         while cursor.token.kind is not TokenType.END:
             if cursor.accept_mark(";"):
                 continue
-            if not structures(cursor, self.blocks):
+            if not structures(cursor, self.blocks, self.endings):
                 yield from self._statement()
                 self.blocks.completed(cursor)
 
     def end(self) -> Iterator[Item]:
         """Yield the module that the batch defines, which is complete only at its end."""
         if self.module is not None and self.module is not self._inherited:
-            define = self.module.define()
+            define = self.module.define(system_types=self.endings.system_types)
             yield Step(f"CREATE {self.module.kind}", define, *self.blocks.under())
 
     # --- Statements ------------------------------------------------------------------------------
@@ -120,6 +122,7 @@ class Walker:
     def _head(self, start: int) -> Iterator[Item]:
         try:
             self.module = module_head(self.cursor)
+            self.endings.begin_module()
         except InputError as error:
             yield self._misread(error, start)
 
@@ -128,7 +131,11 @@ class Walker:
         cursor = self.cursor
         cursor.next()
         read_over(cursor, start, understood)
-        assigned = assign(cursor.variables, cursor.tokens[start : cursor.at])
+        tokens = cursor.tokens[start : cursor.at]
+        self.endings.observe(tokens, self.blocks)
+        if self.module is not None and [t.upper for t in tokens[:2]] == ["EXTERNAL", "NAME"]:
+            self.module.body.external = True
+        assigned = assign(cursor.variables, tokens)
         if not assigned and self.module is None:
             yield self._skipped(start)
 
@@ -153,11 +160,15 @@ class Walker:
             return
         if statement is None:
             read_over(cursor, start, understood)
+            self.endings.observe(cursor.tokens[start : cursor.at], self.blocks)
             if self.module is None:
                 yield self._skipped(start)
             return
         if not declares:
-            assign(cursor.variables, cursor.tokens[start : cursor.at])
+            tokens = cursor.tokens[start : cursor.at]
+            self.endings.observe(tokens, self.blocks)
+            statement = self.endings.ended(statement, tokens, self.blocks)
+            assign(cursor.variables, tokens)
         yield from self._found(" ".join(words), statement)
 
     def _idle(self) -> str:
@@ -192,6 +203,9 @@ class Walker:
         cursor.at = behind
         found = execution(cursor, tokens)
         cursor.at = end
+        self.endings.observe(cursor.tokens[start:end], self.blocks)
+        if found is not None and found.call is None:  # dynamic SQL, which may name anything
+            self.endings.system_types = True
         if found is None:
             if self.module is None:
                 yield self._skipped(start)

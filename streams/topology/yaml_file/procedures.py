@@ -27,7 +27,7 @@ def _procedure(name: str, key: Node, node: Node) -> Procedure:
     )
     return Procedure(
         name, tuple(_begin(item) for item in begins), (key.source,) * ends, receives, calls,
-        key.source,
+        source=key.source,
     )  # fmt: skip
 
 

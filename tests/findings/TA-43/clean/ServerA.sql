@@ -20,3 +20,8 @@ CREATE PROCEDURE ReadReplies AS
     IF @type IN (N'http://schemas.microsoft.com/SQL/ServiceBroker/EndDialog',
                  N'http://schemas.microsoft.com/SQL/ServiceBroker/Error')
         END CONVERSATION @dialog;
+GO
+CREATE PROCEDURE ReadOrders AS
+    DECLARE @dialog uniqueidentifier;
+    RECEIVE TOP (1) @dialog = conversation_handle FROM TargetQueue;
+    END CONVERSATION @dialog;

@@ -17,3 +17,8 @@ GO
 CREATE PROCEDURE ReadReplies AS
     DECLARE @dialog uniqueidentifier, @type sysname;
     RECEIVE TOP (1) @dialog = conversation_handle, @type = message_type_name FROM InitiatorQueue;
+GO
+CREATE PROCEDURE ReadOrders AS
+    DECLARE @dialog uniqueidentifier;
+    RECEIVE TOP (1) @dialog = conversation_handle FROM TargetQueue;
+    END CONVERSATION @dialog;
