@@ -2,7 +2,7 @@
 
 A row has every documented column; columns without a counterpart in Hopline (keys, principals,
 internal numbers) are ``None``. Additional columns at the start of a row show where the row is
-stored. ``service_name`` and ``contract_name`` are added to ids that cannot be joined with any view.
+stored, and the names of the service and the contract.
 Times are in epoch milliseconds.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from streams.errors import Number, text_of
+from streams.node.object_ids import object_id
 from streams.protocol import (
     DEFAULT,
     END_DIALOG,
@@ -50,9 +51,9 @@ def conversation_endpoint(instance: str, dialog: Dialog, now: int) -> Row | None
         "conversation_handle": str(dialog.handle),
         "conversation_id": str(dialog.conversation),
         "is_initiator": dialog.is_initiator,
-        "service_contract_id": None,
+        "service_contract_id": object_id(dialog.contract),
         "conversation_group_id": str(dialog.group),
-        "service_id": None,
+        "service_id": object_id(dialog.service),
         "lifetime": dialog.expires_at,
         "state": dialog.state.name,
         "state_desc": dialog.state.value,

@@ -11,6 +11,7 @@ from streams.kafka import Cluster
 from streams.live.views.places import Asked, places_of
 from streams.live.views.select import answer
 from streams.live.views.table import VIEWS
+from streams.node.object_ids import object_id, queue_id
 from streams.topology import Topology
 from streams.wire import Topics
 from tests.topology.build import from_sql
@@ -101,3 +102,40 @@ def test_views_are_joined_by_names(asked: Asked) -> None:
             ("Sales", "Anything"),
             ("Sales", "Request"),
         ]
+
+
+IDS = {
+    "service_id": ("sys.services", "name"),
+    "local_service_id": ("sys.services", "name"),
+    "service_queue_id": ("sys.service_queues", "name"),
+    "service_contract_id": ("sys.service_contracts", "name"),
+    "message_type_id": ("sys.service_message_types", "name"),
+}
+NAMES = {
+    "service_id": "service_name",
+    "local_service_id": "local_service_name",
+    "service_queue_id": "queue_name",
+    "service_contract_id": "contract_name",
+    "message_type_id": "message_type_name",
+}
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if name.endswith(("usages", "priorities"))])
+def test_views_are_joined_by_ids(asked: Asked, name: str) -> None:
+    """An id leads to the row with the name that is in the additional column."""
+    for row in VIEWS[name].rows(asked):
+        for column, (view, own) in IDS.items():
+            if row.get(column) is not None and row[NAMES[column]] != "DEFAULT":
+                key = "object_id" if view == "sys.service_queues" else column.removeprefix("local_")
+                [found] = [one for one in VIEWS[view].rows(asked) if one[key] == row[column]]
+                assert found[own] == row[NAMES[column]]
+            elif column in row:
+                assert row[column] == object_id(row[NAMES[column]])
+
+
+def test_ids_are_those_of_users_objects() -> None:
+    """Above those of the system, and the same in every process and version."""
+    assert object_id("Sales") == 1_513_494_334
+    assert queue_id("dbo.Q") == queue_id("DBO.q") != object_id("dbo.Q")
+    assert object_id(None) is None
+    assert all(65536 <= (object_id(chr(n)) or 0) < 2**31 for n in range(2000))

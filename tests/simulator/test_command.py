@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streams.cli import main
+from streams.node.object_ids import object_id
 from streams.protocol import Message
 from streams.protocol.parking import Parking
 from tests.simulator.build import path_of
@@ -29,6 +30,9 @@ def test_the_contract_keys() -> None:
     row = answer["queues"]["ServerA/DatabaseB/TargetQueue"][0]
     assert {"conversation", "sequence", "type", "body"} <= row.keys()
     assert answer["endpoints"][0].keys() >= {"instance", "database", "conversation_id", "state"}
+    for row in answer["endpoints"]:  # as in the views of a running system
+        assert row["service_id"] == object_id(row["service_name"]) is not None
+        assert row["service_contract_id"] == object_id(row["contract_name"]) is not None
     assert answer["summary"] == {
         "sent": 7, "delivered": 7, "waiting": 0, "discarded": 0, "lost": 0,
         "duplicates": 0, "delivered_twice": 0, "dropped": {},

@@ -1,6 +1,7 @@
 """The views of declared objects, from the catalog.
 
-Numbers that a server assigns are ``None``; additional columns contain the names.
+Ids are derived from names (:mod:`streams.node.object_ids`); other numbers that a server assigns
+are ``None``. Additional columns contain the names.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streams.live.views.places import Asked, Row, words
+from streams.node.object_ids import object_id, queue_id
 from streams.node.views import routes as route_rows
 from streams.topology import EndpointState, queues_of
 
@@ -28,9 +30,9 @@ def services(asked: Asked) -> Iterator[Row]:
                 "instance": instance.name,
                 "database": database.name,
                 "name": service.name,
-                "service_id": None,
+                "service_id": object_id(service.name),
                 "principal_id": None,
-                "service_queue_id": None,
+                "service_queue_id": queue_id(service.queue),
                 "queue_name": service.queue,
             }
 
@@ -44,6 +46,7 @@ def service_queues(asked: Asked) -> Iterator[Row]:
                 "instance": instance.name,
                 "database": database.name,
                 "name": queue.name,
+                "object_id": queue_id(queue.name),
                 "type": "SQ",
                 "type_desc": "SERVICE_QUEUE",
                 "is_ms_shipped": False,

@@ -1,6 +1,7 @@
 """The views of message types, contracts, priorities and bindings, from the catalog.
 
-As in :mod:`streams.live.views.catalog`, ids are ``None`` and additional columns contain the names.
+As in :mod:`streams.live.views.catalog`, ids are derived from names, and additional columns contain
+the names.
 Objects that every database has, such as the contract DEFAULT, are not shown.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from streams.live.views.places import Asked, Row, View, words
+from streams.node.object_ids import object_id, queue_id
 from streams.topology import Database, Sender, Validation
 
 _VALIDATIONS = {
@@ -37,26 +39,26 @@ def _message_types(database: Database) -> Iterator[Row]:
         validation, described = _VALIDATIONS[found.validation]
         yield {
             "name": found.name,
-            "message_type_id": None,
+            "message_type_id": object_id(found.name),
             "principal_id": None,
             "validation": validation,
             "validation_desc": described,
-            "xml_collection_id": None,
+            "xml_collection_id": object_id(found.schema),
             "xml_collection_name": found.schema,
         }
 
 
 def _contracts(database: Database) -> Iterator[Row]:
     for name in database.contracts:
-        yield {"name": name, "service_contract_id": None, "principal_id": None}
+        yield {"name": name, "service_contract_id": object_id(name), "principal_id": None}
 
 
 def _message_usages(database: Database) -> Iterator[Row]:
     for contract in database.contracts.values():
         for name, sender in contract.messages.items():
             yield {
-                "service_contract_id": None,
-                "message_type_id": None,
+                "service_contract_id": object_id(contract.name),
+                "message_type_id": object_id(name),
                 "is_sent_by_initiator": sender is not Sender.TARGET,
                 "is_sent_by_target": sender is not Sender.INITIATOR,
                 "contract_name": contract.name,
@@ -68,8 +70,8 @@ def _contract_usages(database: Database) -> Iterator[Row]:
     for service in database.services.values():
         for contract in service.contracts:
             yield {
-                "service_id": None,
-                "service_contract_id": None,
+                "service_id": object_id(service.name),
+                "service_contract_id": object_id(contract),
                 "service_name": service.name,
                 "contract_name": contract,
             }
@@ -78,8 +80,8 @@ def _contract_usages(database: Database) -> Iterator[Row]:
 def _queue_usages(database: Database) -> Iterator[Row]:
     for service in database.services.values():
         yield {
-            "service_id": None,
-            "service_queue_id": None,
+            "service_id": object_id(service.name),
+            "service_queue_id": queue_id(service.queue),
             "service_name": service.name,
             "queue_name": service.queue,
         }
@@ -88,10 +90,10 @@ def _queue_usages(database: Database) -> Iterator[Row]:
 def _priorities(database: Database) -> Iterator[Row]:
     for found in database.priorities:
         yield {
-            "priority_id": None,
+            "priority_id": object_id(found.name),
             "name": found.name,
-            "service_contract_id": None,
-            "local_service_id": None,
+            "service_contract_id": object_id(found.contract),
+            "local_service_id": object_id(found.local_service),
             "remote_service_name": found.remote_service,
             "priority": found.level,
             "contract_name": found.contract,
@@ -103,7 +105,7 @@ def _bindings(database: Database) -> Iterator[Row]:
     for found in database.bindings:
         yield {
             "name": found.name,
-            "remote_service_binding_id": None,
+            "remote_service_binding_id": object_id(found.name),
             "principal_id": None,
             "remote_service_name": found.service,
             "service_contract_id": _ALL_CONTRACTS,

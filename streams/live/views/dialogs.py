@@ -40,7 +40,7 @@ def conversation_groups(asked: Asked) -> Iterator[Row]:
                 "instance": row["instance"],
                 "database": row["database"],
                 "conversation_group_id": row["conversation_group_id"],
-                "service_id": None,
+                "service_id": row["service_id"],
                 "service_name": row["service_name"],
                 "is_system": False,
             }

@@ -8,6 +8,7 @@ from contextlib import suppress
 from streams.kafka import Cluster, Message, headers_of, partitions_of, read_all, read_notes
 from streams.live.views.places import Asked, Row, words
 from streams.node import Progress
+from streams.node.object_ids import object_id
 from streams.protocol import Flag
 from streams.topology import Database, Instance, Queue, Validation, home_of, queues_of
 from streams.wire import MalformedError
@@ -48,11 +49,11 @@ def queue_rows(asked: Asked, instance: Instance, database: Database, queue: Queu
                 "conversation_id": str(frame.conversation),
                 "message_sequence_number": header.sequence,
                 "service_name": frame.parties.to_service,
-                "service_id": None,
+                "service_id": object_id(frame.parties.to_service),
                 "service_contract_name": frame.parties.contract,
-                "service_contract_id": None,
+                "service_contract_id": object_id(frame.parties.contract),
                 "message_type_name": header.type,
-                "message_type_id": None,
+                "message_type_id": object_id(header.type),
                 "validation": _VALIDATED[types.get(header.type, Validation.NONE)],
                 "message_body": frame.body,
                 "message_id": str(header.message_id),
