@@ -167,6 +167,11 @@ DIALOGS = (
            "side -8487), and ALTER SERVICE with DROP CONTRACT those of the service (-8468, "
            "-8469).", f"{DOCUMENTED}; the numbers of this side are our choice",
            f"DROP CONTRACT; ALTER SERVICE; {RESENDING}"),
+    Ruling("D8.11", "After ALTER SERVICE ... ON QUEUE, messages that are parked or arrive later "
+           "are put into the new queue.", DOCUMENTED, "ALTER SERVICE"),
+    Ruling("D8.12", "ALTER SERVICE ... ON QUEUE also moves the messages that are in the old "
+           "queue; in Hopline, these stay in the old queue's topic until they are received.",
+           NOT_EMULATED, "ALTER SERVICE"),
     Ruling("D8.6", "After the other side's EndDialog or an Error, nothing more is sent; messages "
            "are kept until END (9779, 9784).", DOCUMENTED, ERRORS),
     Ruling("D8.7", "An endpoint's priority is assigned once, by the best match among its own "

@@ -487,6 +487,26 @@ def test_a_conversation_timer() -> None:
     assert net["ServerA"].out.entries == []
 
 
+@shows("D8.11")
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_service_with_another_queue(restarts: bool) -> None:
+    """What was delivered stays in the old queue; what was parked, and what follows, is moved."""
+    net, new = pair(), "DatabaseB/NewQueue"
+    net.begin(A, D1)
+    net.send(A, D1, b"1")
+    net.settle()
+    net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = OFF")
+    net.send(A, D1, b"2")
+    net.settle()
+    net.sql(B, "CREATE QUEUE NewQueue; ALTER SERVICE TargetService ON QUEUE NewQueue;")
+    if restarts:
+        net["ServerB"].restart_endpoint()
+    net.send(A, D1, b"3")
+    net.settle()
+    assert net["ServerB"].bodies(TARGET) == [b"1"]
+    assert net["ServerB"].bodies(new) == [b"2", b"3"]
+
+
 @shows("D8.8")
 def test_related_conversations_share_a_group() -> None:
     """RELATED_CONVERSATION joins the group of a conversation that exists, also of this batch."""
