@@ -121,7 +121,7 @@ ONLY = "warning: RT ends conversations of TQ only for {}: after EndDialog or Err
     ],
 )
 def test_readers_that_ignore_end_dialog_and_error(tmp_path: Path, body: str, types: str) -> None:
-    known = procedure("Known", END)
+    known = procedure("Known", END) if "Known" in body else ""
     script = HEAD + procedure("P", BEGIN + SEND) + reader("I", END) + reader("T", body) + known
     assert found(tmp_path, script) == ([ONLY.format(types)] if types else [])
 
@@ -133,6 +133,9 @@ def test_a_reader_next_to_others(tmp_path: Path) -> None:
     other = reader("T", END).replace("PROCEDURE RT", "PROCEDURE Cleanup")
     assert found(tmp_path, HEAD + begins + only) == [ONLY.format("Request")]
     assert found(tmp_path, HEAD + begins + only + other) == []
+    cleanup = procedure("Cleanup", "SELECT @h = h FROM Old;\nEND CONVERSATION @h WITH CLEANUP;\n")
+    assert found(tmp_path, HEAD + begins + only + cleanup) == []
+    assert found(tmp_path, HEAD + begins + reader("T", "SELECT 1;\n") + cleanup) == []
     head = HEAD.replace("CREATE QUEUE TQ;", ACTIVATED.format("T"))
     assert found(tmp_path, head + begins + only) == [ONLY.format("Request")]
     assert found(tmp_path, head + begins + only.replace("PROCEDURE RT", "PROCEDURE Other")) == []

@@ -22,12 +22,14 @@ class Code:
     """The procedures of a database by name, and those that read each queue.
 
     Code in an assembly is unknown, like code that is not in the scripts. ``announced``: the queues
-    whose readers an event notification starts.
+    whose readers an event notification starts. ``cleans``: some code ends conversations that it has
+    neither begun nor received, as jobs do that clean up.
     """
 
     known: Mapping[str, Procedure]
     readers: Mapping[str, Sequence[Procedure]]
     announced: frozenset[str]
+    cleans: bool
 
     @staticmethod
     def of(database: Database) -> Code:
@@ -40,7 +42,8 @@ class Code:
             for queue in dict.fromkeys(keys):
                 readers.setdefault(queue, []).append(procedure)
         announced = frozenset(name_key(queue) for p in code for queue in p.announces)
-        return Code({name_key(p.name): p for p in code}, readers, announced)
+        cleans = any(p.ends and not (p.receives or p.begins) for p in code)
+        return Code({name_key(p.name): p for p in code}, readers, announced, cleans)
 
     def of_queue(self, queue: Queue) -> Sequence[Procedure]:
         """Return the procedures that read a queue."""
@@ -79,7 +82,7 @@ def one_sided(estate: Estate, reported: Iterable[tuple[str, str | None]]) -> Ite
         used = _with_dialogs(at.database, reached)
         for queue in at.database.queues.values():
             readers = code.of_queue(queue)
-            if not readers or code.activated(queue) not in (None, *readers):
+            if not readers or code.cleans or code.activated(queue) not in (None, *readers):
                 continue
             if code.activated(queue) is None and queue.activated is not None:
                 continue
