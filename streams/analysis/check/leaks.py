@@ -100,9 +100,9 @@ CHECKS = (
         "Three more cases: Code that begins a dialog ends it directly after SEND, so the initiator "
         "never learns of an error. All readers of a queue end conversations only for message types "
         "of the application, or not at all, although every application must handle EndDialog and "
-        "Error (unless other code of the database ends them, for example to clean up). Code of "
-        "the topology reads other queues of the database, but not this one (info, because an "
-        "application may read it).",
+        "Error (unless other code of the database ends them, for example to clean up). A queue is "
+        "not read by the procedure that it activates, or by any code although code of the topology "
+        "reads other queues of the database (info, because an application may read it).",
         "Read the initiator's queue too, and END CONVERSATION for EndDialog and Error. Do not END "
         "immediately after SEND.",
         leaks,
