@@ -249,3 +249,11 @@ def test_a_queue_has_one_kind_of_activation(tmp_path: Path) -> None:
     )
     assert [f.evidence for f in topology.findings] == [{"number": 9718}]
     assert set(database.procedures) == {"event notification N"}
+
+
+def test_names_after_a_dot_are_no_keywords(tmp_path: Path) -> None:
+    """Procedures, columns and methods may have the name of a statement."""
+    found = procedure(tmp_path, "EXEC dbo.Receive @x\nSELECT t.Receive, t.Waitfor FROM t")
+    assert found.calls == ("Receive",) and not found.receives
+    found = procedure(tmp_path, "EXTERNAL NAME Broker.Reader.Receive")
+    assert found.external and not found.receives

@@ -90,7 +90,7 @@ def read_over(
                 cases -= word == "END"
             elif word == "SET" and sets:
                 sets = False
-            elif word in STARTS and at > start:
+            elif word in STARTS and at > start and not tokens[at - 1].is_mark("."):
                 cursor.at = at
                 outside = depth <= 0 or broken or (word in _OBJECTS and token.first)
                 if outside and (_begins(cursor, first) or _is_known(cursor, first, understood)):
