@@ -63,6 +63,18 @@ def test_bodies_are_copied_if_the_statement_reads_them(text: str) -> None:
     assert selected(text) == [{"n": 1}]
 
 
+def test_the_transmission_status_of_a_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = ("conversation_handle", "transmission_status")
+    queue = [("aa-1", None), ("aa-1", "9753"), ("aa-1", "later"), ("aa-2", "")]
+    view = View(columns, columns, lambda _: (dict(zip(columns, row, strict=True)) for row in queue))
+    monkeypatch.setattr(select, "VIEWS", {"sys.transmission_queue": view})
+    [found] = selected(
+        "SELECT GET_TRANSMISSION_STATUS('AA-1') a, get_transmission_status (N'aa-2') b, "
+        "GET_TRANSMISSION_STATUS('aa-3') c, GET_TRANSMISSION_STATUS(NULL) d"
+    )
+    assert found == {"a": "9753", "b": "", "c": "", "d": ""}
+
+
 def test_rows_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(select, "_PAGES", COUNT * BODY // 2 // 4_096)
     for text in ("SELECT * FROM sys.many", "SELECT TOP 1 message_body FROM sys.many"):

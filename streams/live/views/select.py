@@ -4,7 +4,8 @@ SQLite keeps a few megabytes in memory, and the rest in temporary files of limit
 Bodies are only copied if the statement reads them.
 
 SQLite reads ``sys.routes`` as the table ``routes`` of an attached database ``sys``, so a statement
-is passed on unchanged, except for two forms that only SQL Server has: ``TOP n`` and ``N'...'``.
+is passed on unchanged, except for two forms that only SQL Server has: ``TOP n`` and ``N'...'``. As
+in SQL Server, there is a function ``GET_TRANSMISSION_STATUS(conversation_handle)``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from streams.live.views.table import TIMES, VIEWS
 _VIEW = re.compile(r"\[?\bsys\]?\s*\.\s*\[?(\w+)", re.IGNORECASE)
 _TOP = re.compile(r"^\s*SELECT\s+TOP\s*\(?\s*(\d+)\s*\)?(?=\s)", re.IGNORECASE)
 _STRING_OR_N = re.compile(r"('(?:[^']|'')*')|\bN(?=')", re.IGNORECASE)
+_STATUS = re.compile(r"\bGET_TRANSMISSION_STATUS\s*\(", re.IGNORECASE)
 _BODY = "message_body"
 _PAGES = 1 << 18
 """Maximum number of pages of each schema: 1 GB."""
@@ -58,6 +60,11 @@ def answer(asked: Asked, text: str, time: Show) -> Iterator[SelectResult]:
             _create(database, "sys", name.removeprefix("sys."), VIEWS[name].columns)
         for schema, table, _ in queues:
             _create(database, schema, table, ROW_COLUMNS)
+        if _STATUS.search(text):
+            statuses = _transmission_statuses(asked)
+            database.create_function(
+                "GET_TRANSMISSION_STATUS", 1, lambda handle: statuses.get(_folded(handle), "")
+            )
         bodies = _BODY in _columns_of(database, statement)
         for name in views:
             columns, rows = VIEWS[name].columns, _shown(VIEWS[name].rows(asked), time, bodies)
@@ -109,6 +116,22 @@ def _shown(rows: Iterable[Row], time: Show, bodies: bool) -> Iterator[Row]:
         if not bodies and _BODY in row:
             row[_BODY] = None
         yield row
+
+
+def _transmission_statuses(asked: Asked) -> dict[str, str]:
+    """Return the status of the first waiting message of each conversation, if it has one.
+
+    As in SQL Server, the status is empty if no transmission has failed.
+    """
+    found = dict[str, str]()
+    for row in VIEWS["sys.transmission_queue"].rows(asked):
+        if row["transmission_status"]:
+            found.setdefault(_folded(row["conversation_handle"]), row["transmission_status"])
+    return found
+
+
+def _folded(handle: object) -> str:
+    return str(handle).casefold()
 
 
 def _views(text: str) -> list[str]:
