@@ -64,6 +64,7 @@ class Access:
         }
         return {
             "bootstrap_servers": _servers(bootstrap),
+            **({"client_id": name} if (name := self.properties.get("client.id")) else {}),
             "security_protocol": self.protocol,
             "ssl_context": self.context(),
             **(user if self.mechanism else {}),
@@ -88,6 +89,7 @@ def access_of(properties: Mapping[str, str]) -> Access:
 
 def _tls(access: Access) -> ssl.SSLContext:
     properties, where = access.properties, access.properties.get("ssl.ca.location")
+    where = None if where == "probe" else where
     is_folder = where is not None and Path(where).is_dir()
     try:
         context = ssl.create_default_context(
@@ -108,6 +110,8 @@ def _tls(access: Access) -> ssl.SSLContext:
         ) from None
     if properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "none":
         context.check_hostname = False
+    # From Python 3.13 on, the default rejects authorities without keyUsage, which OpenSSL makes.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not access.verifies:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -115,5 +119,5 @@ def _tls(access: Access) -> ssl.SSLContext:
 
 
 def _servers(bootstrap: str) -> list[str]:
-    """Return addresses without the protocols that librdkafka allows before them."""
-    return [re.sub(r"^\w+://", "", one.strip()) for one in bootstrap.split(",") if one.strip()]
+    """Return addresses without what librdkafka allows around them: ``PLAINTEXT://host:9092/``."""
+    return [re.sub(r"^\w+://|/.*", "", one.strip()) for one in bootstrap.split(",") if one.strip()]

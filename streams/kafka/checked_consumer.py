@@ -62,6 +62,8 @@ class CheckedConsumer(Consumer):
         self._stored, self._exact = stored, exact
         self._highs: dict[Place, int] = {}
         self._starts: dict[Place, int] = {}
+        self._suspects: dict[Place, range] = {}
+        """For each partition, the batch that did not begin as it must when it was first read."""
         self._nexts: dict[Place, int] = {}
         """For each partition, the offset after the last record that was returned."""
         self._skipped = Causes()
@@ -94,9 +96,11 @@ class CheckedConsumer(Consumer):
 
     def close(self) -> None:
         """Leave the group and close the connections."""
-        if self._stored is not None:
-            self._stored.close()
-        super().close()
+        try:
+            if self._stored is not None:
+                self._stored.close()
+        finally:
+            super().close()
 
     # --- records ---------------------------------------------------------------------------------
 
@@ -120,7 +124,8 @@ class CheckedConsumer(Consumer):
                 return batch[:number] + self._sift(batch[number:])
             if exact and place[0] in exact and offset != nexts.get(place):
                 return batch[:number] + self._sift(batch[number:])
-            nexts[place] = offset + 1
+            if offset >= nexts.get(place, 0):  # other topics may contain lower offsets again
+                nexts[place] = offset + 1
         return batch
 
     def _sift(self, batch: Sequence[Message]) -> list[Message]:
@@ -144,7 +149,7 @@ class CheckedConsumer(Consumer):
                 kept.append(message)
             elif message.offset() is not None and not self._is_before(place, message):
                 kept.append(message)
-                self._nexts[place] = (message.offset() or 0) + 1
+                self._nexts[place] = max(self._nexts.get(place, 0), (message.offset() or 0) + 1)
         self._go_on(again)
         return kept
 
@@ -169,6 +174,9 @@ class CheckedConsumer(Consumer):
         batch = self._batch_at(place, start)
         if not is_bad and (batch is None or offset == batch.start):
             return None
+        if batch is not None and place[0] in self._exact and self._suspects.get(place) != batch:
+            self._suspects[place] = batch
+            return max(start, batch.start)  # read it again: the client may have left its place
         end = start + 1 if batch is None else batch.stop
         self._log(place, f"the rest of a batch from {start} to {end - 1}; it is unreadable")
         return end
@@ -177,10 +185,10 @@ class CheckedConsumer(Consumer):
         """Return where reading has begun that was not assigned an offset."""
         where = TopicPartition(*place)
         if self._starts.get(place, OFFSET_STORED) == OFFSET_STORED:
-            offset = self.committed([where], timeout=_TIMEOUT)[0].offset
+            offset = self.committed([where], timeout=self._time_left())[0].offset
             if offset >= 0:
                 return int(offset)
-        return self.get_watermark_offsets(where, timeout=_TIMEOUT)[0]
+        return self.get_watermark_offsets(where, timeout=self._time_left())[0]
 
     def _batch_at(self, place: Place, start: int) -> range | None:
         """Return the offsets of the batch from which a record comes that was read at ``start``.
@@ -189,9 +197,15 @@ class CheckedConsumer(Consumer):
         """
         if self._stored is None:
             return None
-        if time.monotonic() >= self._search_until:
-            raise UnknownError(start)
+        self._time_left()
         return self._stored.first_with_records(place, start, _BUDGET)
+
+    def _time_left(self) -> float:
+        """Return the seconds for a request; raise UnknownError if this call has spent its time."""
+        left = self._search_until - time.monotonic()
+        if left <= 0:
+            raise UnknownError(OFFSET_STORED)
+        return min(_TIMEOUT, left)
 
     def _is_consequence(self, place: Place, message: Message) -> bool:
         """Return whether the client has tried to continue at an offset other than the next one.
@@ -204,7 +218,7 @@ class CheckedConsumer(Consumer):
             return False
         if message.offset() != expected:
             return True
-        low, high = self.get_watermark_offsets(TopicPartition(*place), timeout=_TIMEOUT)
+        low, high = self.get_watermark_offsets(TopicPartition(*place), timeout=self._time_left())
         return low <= expected <= high
 
     def _is_before(self, place: Place, message: Message) -> bool:
@@ -225,7 +239,7 @@ class CheckedConsumer(Consumer):
         if offset >= high:
             _, high = self.get_watermark_offsets(where, cached=True)
             if offset >= high:
-                _, high = self.get_watermark_offsets(where, timeout=_TIMEOUT)
+                _, high = self.get_watermark_offsets(where, timeout=self._time_left())
             self._highs[place] = high
         return high
 

@@ -18,7 +18,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from streams.errors import SurroundingsError
+from streams.errors import SurroundingsError, UsageError
 from streams.kafka.access import UnsupportedError
 from streams.kafka.checked_consumer import CheckedConsumer
 from streams.kafka.failure import is_silence, worded
@@ -197,11 +197,11 @@ class Cluster:
         """Create a reader of headers; ``None`` if brokers are not trusted or not supported."""
         try:
             return None if self.foreign else StoredBatches(self.bootstrap, self.properties)
-        except UnsupportedError as error:
+        except (UnsupportedError, UsageError) as error:
             if exact:
                 log.warning(
-                    "Gaps in %s are not checked (aiokafka does not support %s). Only trusted "
-                    "applications may write there.", ", ".join(sorted(exact)), error,
+                    "Gaps in %s are not checked, because aiokafka cannot connect (%s). Only "
+                    "trusted applications may write there.", ", ".join(sorted(exact)), error,
                 )  # fmt: skip
             return None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -26,7 +27,9 @@ _FETCH, _FETCH_MORE = 16 << 10, 1 << 20
 the following ones. Kafka may cut off the last batch of a response, but never the first."""
 _KEPT = 1.0
 """Seconds for which the headers of a response are used again."""
-_TIMEOUT = 10.0
+_TIMEOUT, _PAUSE = 10.0, 0.2
+"""Seconds for a request, and seconds to wait after it has failed."""
+_FOREVER = 2**31 - 1
 _READ_COMMITTED = 1
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 """First offset, length, leader epoch, format, checksum, attributes, last offset minus first, two
@@ -74,17 +77,18 @@ class Known(NamedTuple):
 
 
 class StoredBatches:
-    """Requests headers with aiokafka, from the servers ``bootstrap``.
+    """Requests headers with aiokafka, in a thread of its own.
 
-    The connection is opened when it is first needed. Do not use one object in several threads.
-    Raises UnsupportedError if aiokafka lacks one of librdkafka's ``properties``.
+    The connection is opened when it is first needed. Raises UnsupportedError or UsageError if
+    aiokafka cannot use librdkafka's ``properties``. After a failure, the caller waits 0.2 s.
     """
 
     def __init__(self, bootstrap: str, properties: Mapping[str, str]) -> None:
-        self._bootstrap, self._access = bootstrap, access_of(properties)
+        self._options = access_of(properties).options(bootstrap)
         self._failures = Causes()
         self._known: dict[Place, Known] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread()
         self._client: Any = None
 
     def first_with_records(self, place: Place, start: int, budget: float) -> range:
@@ -107,50 +111,62 @@ class StoredBatches:
                 raise UnknownError(start)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, and end the thread."""
         self._known.clear()
-        if self._loop is None:
+        loop, self._loop = self._loop, None
+        if loop is None:
             return
-        if self._client is not None:
-            self._loop.run_until_complete(self._client.close())
-        self._loop.close()
-        self._loop = self._client = None
+        asyncio.run_coroutine_threadsafe(self._disconnect(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join()
+        loop.close()
 
     def _fetch(self, place: Place, start: int, size: int) -> Known:
         """Return what a response shows: at least one batch, that at ``start`` or the next one."""
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
+        from aiokafka.errors import KafkaError  # importing aiokafka takes 0.1 s
+
+        request = asyncio.wait_for(self._request(place, start, size), _TIMEOUT)
         try:
-            fetched = self._loop.run_until_complete(
-                asyncio.wait_for(self._request(place, start, size), _TIMEOUT)
-            )
-        except Exception as error:  # of the network, of Kafka or of aiokafka
-            self._tell(place, start, repr(error))
-            self.close()
-            raise UnknownError(start) from error
+            fetched = asyncio.run_coroutine_threadsafe(request, self._running()).result()
+        except (KafkaError, OSError, TimeoutError) as error:
+            raise self._failed(place, start, repr(error)) from error
         if not fetched.batches or fetched.batches[0].offsets.stop <= start:
-            self._tell(place, start, "the response contains no batch")
-            self.close()  # perhaps this broker no longer leads the partition
-            raise UnknownError(start)
+            raise self._failed(place, start, "the response contains no batch")
         stop = fetched.batches[-1].offsets.stop
         return Known(start, stop, readable(fetched), time.monotonic() + _KEPT)
 
-    def _tell(self, place: Place, at: int, why: str) -> None:
+    def _running(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            run = self._loop.run_forever
+            self._thread = threading.Thread(target=run, name="headers", daemon=True)
+            self._thread.start()
+        return self._loop
+
+    def _failed(self, place: Place, at: int, why: str) -> UnknownError:
+        """Close the connections: perhaps another broker leads the partition now."""
+        self.close()
         if (omitted := self._failures.due(place)) is not None:
             log.warning(
                 "%s/%d@%d cannot be checked, and is requested again: %s%s",
                 *place, at, why, more(omitted),
             )  # fmt: skip
+        time.sleep(_PAUSE)
+        return UnknownError(at)
 
     async def _request(self, place: Place, start: int, size: int) -> Fetched:
-        from aiokafka.errors import for_code  # importing aiokafka takes 0.1 s
+        from aiokafka.errors import for_code
         from aiokafka.protocol.fetch import FetchRequest
+        from aiokafka.protocol.metadata import MetadataRequest
         from aiokafka.structs import TopicPartition
 
         topic, partition = place
-        client = await self._connected()
-        await client.add_topic(topic)
-        leader = client.cluster.leader_for_partition(TopicPartition(topic, partition))
+        client, wanted = await self._connected(), TopicPartition(topic, partition)
+        if client.cluster.leader_for_partition(wanted) is None:
+            # `add_topic` of the client would let brokers create the topic.
+            asked = MetadataRequest([topic], allow_auto_topic_creation=False)
+            client.cluster.update_metadata(await client.send(client.get_random_node(), asked))
+        leader = client.cluster.leader_for_partition(wanted)
         request = FetchRequest(100, 1, size, _READ_COMMITTED, [(topic, [(partition, start, size)])])
         response = await client.send(leader, request)
         (_, ((_, code, _, *about),)) = response.topics[0]
@@ -163,14 +179,18 @@ class StoredBatches:
         from aiokafka.client import AIOKafkaClient
 
         if self._client is None:
-            client = AIOKafkaClient(**self._access.options(self._bootstrap))
-            try:
-                await client.bootstrap()
-            except BaseException:
-                await client.close()
-                raise
-            self._client = client
+            # The leader is known until a request fails, so metadata need not be renewed.
+            self._client = AIOKafkaClient(metadata_max_age_ms=_FOREVER, **self._options)
+            await self._client.bootstrap()
         return self._client
+
+    async def _disconnect(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            for connection in client._conns.values():  # TLS would wait 30 s for a broker's goodbye
+                if connection._writer is not None:
+                    connection._writer.transport.abort()
+            await client.close()
 
 
 def headers(data: bytes) -> Iterator[Batch]:

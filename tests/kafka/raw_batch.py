@@ -91,13 +91,17 @@ def record(
     far: bool = False,
     length: int | None = None,
     longer: int = 0,
+    offset: int | None = None,
 ) -> bytes:
     """Return a record; ``far``: its offset delta is :data:`FAR` higher, ``length``: a wrong one.
 
-    ``longer`` is added to its length.
+    ``longer`` is added to its length. ``offset``: a delta that may be negative.
     """
     named = headers or []
-    body = b"\x00" + _varint(0) + _raw_varint((delta << 1) + (FAR if far else 0))
+    stated = (delta << 1) + (FAR if far else 0)
+    if offset is not None:
+        stated = (offset << 1) ^ (offset >> 63)
+    body = b"\x00" + _varint(0) + _raw_varint(stated)
     body += _sized(key) + _sized(value) + _varint(len(named))
     body += b"".join(_sized(name) + _sized(content) for name, content in named)
     return _varint((len(body) if length is None else length) + longer) + body

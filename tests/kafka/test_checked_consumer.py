@@ -180,6 +180,34 @@ def test_nothing_is_skipped_while_kafka_does_not_respond(
     assert received(consumer, sent[-1]) == sent
 
 
+def test_a_batch_is_read_twice_before_it_is_skipped(kafka: str, unique: str) -> None:
+    """If the client has jumped, the batches in the gap are sound."""
+    cluster, topic = topic_of(kafka, unique)
+    sent = [b"%d" % number for number in range(10)]
+    for value in sent:
+        append(kafka, topic, good(value))
+    consumer = cluster.consumer(unique, exact={topic}, fetch_message_max_bytes=1)
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    eventually(lambda: consumer.poll(0.1), "a record")
+    Consumer.seek(consumer, TopicPartition(topic, 0, 6))
+    assert received(consumer, sent[-1]) == sent[1:]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_lowered_offsets_do_not_let_a_reader_go_back(kafka: str, unique: str, exact: bool) -> None:
+    cluster, topic = topic_of(kafka, unique, UNCOMPRESSED)
+    sent = [b"%d" % number for number in range(20)]
+    for value in sent:
+        append(kafka, topic, good(value, UNCOMPRESSED))
+    lower = [record(value=b"lie", offset=n - 20) for n in range(18, 0, -2)]
+    append(kafka, topic, batch(*lower, record(0, far=True), codec=UNCOMPRESSED))
+    append(kafka, topic, good(BEHIND, UNCOMPRESSED))
+    consumer = cluster.consumer(unique, exact={topic} if exact else ())
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found = received(consumer, BEHIND)
+    assert [value for value in found if value != b"lie"] == [*sent, BEHIND]
+
+
 def test_reading_begins_in_the_middle_of_an_unreadable_batch(kafka: str, unique: str) -> None:
     cluster, topic = topic_of(kafka, unique)
     append(kafka, topic, batch(*(record(n) for n in range(10)), behind=b"x"))

@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 
 from streams.embedded import Beside, Broker
 from streams.kafka import Cluster, KafkaError, KafkaException, TopicPartition
+from streams.kafka.stored_batches import UnknownError
 from streams.wire import Topics
 from tests.running import DEADLINE, eventually
 
@@ -65,7 +66,15 @@ def list_topic(cluster: Cluster, topic: str) -> None:
     assert found.error is not None
 
 
-CALLS = [produce, produce_in_transaction, assign, list_topic]
+def read_headers(cluster: Cluster, topic: str) -> None:
+    found = cluster.stored_batches()
+    assert found is not None
+    with pytest.raises(UnknownError):
+        found.first_with_records((topic, 0), 0, 10)
+    found.close()
+
+
+CALLS = [produce, produce_in_transaction, assign, list_topic, read_headers]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)

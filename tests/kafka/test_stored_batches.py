@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import socket
+import ssl
 import struct
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
-from streams.kafka import Cluster, stored_batches
+from streams.kafka import Cluster, access_of, stored_batches
 from streams.kafka.stored_batches import Batch, Fetched, UnknownError, headers, readable
 from tests.kafka.raw_batch import LZ4, UNCOMPRESSED, append, ask, batch, record
 from tests.kafka.test_checked_consumer import BEHIND, GOOD, fail_first, good, received, topic_of
@@ -140,11 +144,64 @@ def test_a_cluster_that_aiokafka_does_not_support_is_read_without_headers(
     append(kafka, topic, good(BEHIND))
     foreign = Cluster(kafka, cluster.topics, {"security.protocol": "SASL_SSL"})
     assert foreign.stored_batches({topic}) is None
-    assert f"Gaps in {topic} are not checked (aiokafka does not support the SASL" in caplog.text
+    assert (
+        f"Gaps in {topic} are not checked, because aiokafka cannot connect (the SASL" in caplog.text
+    )
     monkeypatch.setattr(Cluster, "stored_batches", lambda *_: None)
     consumer = cluster.consumer(unique, exact={topic})
     consumer.assign([TopicPartition(topic, 0, 0)])
     assert received(consumer, BEHIND) == [GOOD, GOOD, GOOD, BEHIND]
+
+
+def test_headers_are_read_in_a_thread_with_an_event_loop(kafka: str, unique: str) -> None:
+    cluster, topic = topic_of(kafka, unique)
+    append(kafka, topic, good(GOOD))
+
+    async def read() -> range:
+        found = cluster.stored_batches()
+        assert found is not None
+        try:
+            return found.first_with_records((topic, 0), 0, 10)
+        finally:
+            found.close()
+
+    assert asyncio.run(read()) == range(1)
+
+
+def test_a_broker_that_hangs_is_given_up(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_batches, "_TIMEOUT", 0.2)
+    cluster, topic = topic_of(kafka, unique)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        found = Cluster(address, cluster.topics).stored_batches()
+        assert found is not None
+        with pytest.raises(UnknownError) as refused:
+            found.first_with_records((topic, 0), 0, 10)
+    assert isinstance(refused.value.__cause__, TimeoutError)
+    assert found._loop is None, "closed"
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "servers"),
+    [
+        ("a:1", ["a:1"]),
+        ("PLAINTEXT://a:1/, SASL_SSL://[::1]:2,", ["a:1", "[::1]:2"]),
+    ],
+)
+def test_addresses_are_those_of_librdkafka(bootstrap: str, servers: list[str]) -> None:
+    assert access_of({}).options(bootstrap)["bootstrap_servers"] == servers
+
+
+def test_certificates_are_checked_as_librdkafka_does(tmp_path: Path) -> None:
+    """Python 3.13 and newer would reject authorities without keyUsage."""
+    context = access_of({"security.protocol": "ssl", "ssl.ca.location": "probe"}).context()
+    assert context is not None and not context.verify_flags & ssl.VERIFY_X509_STRICT
+    assert context.verify_mode is ssl.CERT_REQUIRED and context.check_hostname
+    lax = {"security.protocol": "ssl", "enable.ssl.certificate.verification": "false"}
+    context = access_of({**lax, "ssl.ca.location": str(tmp_path)}).context()
+    assert context is not None and context.verify_mode is ssl.CERT_NONE
 
 
 def test_a_failure_is_told_once_a_minute(

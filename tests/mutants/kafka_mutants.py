@@ -155,6 +155,27 @@ MUTANTS = (
         _GAP_TESTS,
     ),
     KafkaMutant(
+        "skip a batch at first sight",
+        _CHECKED,
+        "            self._suspects[place] = batch\n            return max(start, batch.start)",
+        "            return batch.stop",
+        f"{_CHECKED_TESTS}::test_a_batch_is_read_twice_before_it_is_skipped",
+    ),
+    KafkaMutant(
+        "go back to a lowered offset",
+        _CHECKED,
+        "            if offset >= nexts.get(place, 0):  # other topics",
+        "            if True:  # other topics",
+        f"{_CHECKED_TESTS}::test_lowered_offsets_do_not_let_a_reader_go_back",
+    ),
+    KafkaMutant(
+        "let brokers create the topic whose headers are read",
+        _STORED,
+        "allow_auto_topic_creation=False",
+        "allow_auto_topic_creation=True",
+        "kafka/test_no_topic_by_accident.py",
+    ),
+    KafkaMutant(
         "request the headers of each transaction alone",
         _STORED,
         "or now > known.until:\n",
@@ -1523,7 +1544,7 @@ MUTANTS = (
     KafkaMutant(
         "search in any number of partitions in one call",
         "kafka/checked_consumer.py",
-        "        if time.monotonic() >= self._search_until:\n",
+        "        if left <= 0:\n",
         "        if False:\n",
         "kafka/test_gaps.py",
     ),

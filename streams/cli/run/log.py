@@ -103,3 +103,4 @@ def log_to_stderr(form: LogFormat = LogFormat.TEXT, *, verbose: bool = False) ->
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(handlers=[handler], level=level)
     logging.getLogger("hopline.librdkafka").setLevel(logging.ERROR)
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # its callers report what fails
