@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streams.system_names import DEFAULT
+from streams.system_names import DEFAULT, EVENT_NOTIFICATION_SERVICE
 from streams.topology.findings import NOWHERE, Source
 
 
@@ -54,12 +54,11 @@ class Procedure:
     """A module, or the loose statements of a script (``name`` is then the script's name).
 
     ``ends``: the places of END CONVERSATION. ``receives``: the queues of RECEIVE and GET
-    CONVERSATION GROUP (:func:`streams.topology.queue_name`). ``calls``: EXECUTE of other
-    procedures. ``forgets``: the places of END CONVERSATION that always follow SEND directly.
-    ``compared``: for each END CONVERSATION, the comparisons around it; empty if the code names the
-    message types EndDialog or Error, or may do so. ``announces``: the queues for which an event
-    notification of this name starts external readers (QUEUE_ACTIVATION). ``external``: the code is
-    in an assembly.
+    CONVERSATION GROUP (:func:`streams.topology.queue_name`), or the queue whose external reader an
+    event notification starts. ``calls``: EXECUTE of other procedures. ``forgets``: the places of
+    END CONVERSATION that always follow SEND directly. ``compared``: for each END CONVERSATION, the
+    comparisons around it; empty if the code names the message types EndDialog or Error, or may do
+    so. ``external``: the code is in an assembly.
     """
 
     name: str
@@ -69,6 +68,10 @@ class Procedure:
     calls: tuple[str, ...] = ()
     forgets: tuple[Source, ...] = field(default=(), compare=False)
     compared: tuple[tuple[Comparison, ...], ...] = field(default=(), compare=False)
-    announces: tuple[str, ...] = field(default=(), compare=False)
     external: bool = field(default=False, compare=False)
     source: Source = field(default=NOWHERE, compare=False)
+
+    @property
+    def is_notification(self) -> bool:
+        """Return whether this is an event notification, whose dialogs the engine begins."""
+        return any(begin.service == EVENT_NOTIFICATION_SERVICE for begin in self.begins)

@@ -116,6 +116,12 @@ instances:
 """
 
 
+NOTIFICATION = (
+    "E: {begins: [{to: S, service: "
+    "http://schemas.microsoft.com/SQL/Notifications/EventNotificationService}]"
+)
+
+
 @pytest.mark.parametrize(
     ("yaml", "count"),
     [
@@ -132,6 +138,9 @@ instances:
         (code("", "activation: Unknown"), 0),  # its text is not there to be read
         (code("Log: {ends: 1}"), 0),
         (code("", begin="to: S, unresolved: [service]"), 0),
+        (code("", begin="service: X, to: S"), 0),  # BEGIN DIALOG fails (TA-50)
+        (code(NOTIFICATION + ", receives: [Q]}"), 0),  # it starts an external program
+        (code(NOTIFICATION + ", receives: [SQ]}"), 1),
     ],
 )
 def test_leaks(tmp_path: Path, yaml: str, count: int) -> None:
@@ -140,9 +149,19 @@ def test_leaks(tmp_path: Path, yaml: str, count: int) -> None:
     assert all("P begins dialogs from I with S, and no code ends them" in m for m in found)
 
 
-def test_a_service_that_is_not_there_has_no_queue(tmp_path: Path) -> None:
-    [found] = reported(tmp_path, "TA-43", code("", begin="service: X, to: S"))
-    assert found.endswith("neither the procedure itself nor a reader of its queue")
+def test_an_event_notification_stands_for_the_external_reader(tmp_path: Path) -> None:
+    """The script form of external activation; other events start no reader."""
+    script = (
+        "USE D\nGO\nCREATE QUEUE Q\nCREATE SERVICE S ON QUEUE Q ([DEFAULT])\n"
+        "CREATE QUEUE N\nCREATE SERVICE NS ON QUEUE N "
+        "([http://schemas.microsoft.com/SQL/Notifications/PostEventNotification])\n"
+        "CREATE EVENT NOTIFICATION E ON QUEUE dbo.Q FOR {} TO SERVICE 'NS', 'current database'\n"
+        "GO\nCREATE PROC p AS BEGIN DIALOG @h FROM SERVICE S TO SERVICE 'S'"
+    )
+    for event, count in (("QUEUE_ACTIVATION", 0), ("BROKER_QUEUE_DISABLED", 1)):
+        (tmp_path / "A.sql").write_text(script.format(event))
+        found = [f for f in report_of(tmp_path).findings if f.code == "TA-43"]
+        assert len(found) == count, event
 
 
 @pytest.mark.parametrize(

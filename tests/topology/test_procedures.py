@@ -90,6 +90,7 @@ def test_the_rest_of_the_evidence(tmp_path: Path) -> None:
         ("CREATE PROC p AS {0}\nGO\nDROP PROC p", None),
         ("CREATE TRIGGER p ON t AFTER INSERT, UPDATE AS {0}", ["A"]),
         ("CREATE PROC [a].[p] WITH EXECUTE AS OWNER, RECOMPILE AS {0}", ["A"]),
+        ("ALTER PROC p AS {0}", ["A"]),  # it may have been created before
     ],
 )
 def test_modules_are_altered_and_dropped(
@@ -106,7 +107,7 @@ def test_a_second_module_of_a_name_has_no_effect(tmp_path: Path) -> None:
     script = (
         "CREATE PROC p AS END CONVERSATION @h\nGO\nCREATE PROC p AS PRINT 1\nGO\nALTER PROC q AS"
     )
-    topology, database = from_sql(tmp_path, script)
+    topology, database = from_sql(tmp_path, "CREATE DATABASE DB\nGO\nUSE DB\nGO\n" + script)
     assert len(database.procedures["p"].ends) == 1
     assert [f.message.split(",")[0] for f in topology.findings] == [
         "procedure p already exists", "there is no procedure q in I1/DB",

@@ -33,7 +33,8 @@ CHECKS = (
         "service accepts. Each side may send only the message types that its contract allows. If "
         "something is missing, BEGIN DIALOG or SEND fails, or the target replies with an Error "
         "that ends the dialog. The finding is a warning if contracts with the same name differ and "
-        "the contract of the flow is unknown.",
+        "the contract of the flow is unknown, or if the scripts of a database show a contract but "
+        "no message type, or a service but no contract.",
         "Create the same message types and contract on both sides, and let the service accept the "
         "contract.",
         unusable,

@@ -11,7 +11,7 @@ from streams.analysis.estate import Estate
 from streams.analysis.known import Home
 from streams.analysis.objects import finding, user_databases
 from streams.system_names import SYSTEM_SERVICES
-from streams.topology import BeginDialog, Database, Finding, Procedure, Severity, queue_of
+from streams.topology import BeginDialog, Finding, Procedure, Queue, Severity, queue_of
 
 
 def leaks(estate: Estate) -> Iterator[Finding]:
@@ -33,13 +33,14 @@ def _never_ended(estate: Estate) -> Iterator[Finding]:
                 service = begin.service
                 if service is None or service in SYSTEM_SERVICES:  # the engine ends their dialogs
                     continue
-                if not _ended(at.database, code, procedure, service):
-                    yield _leak(at, procedure, begin, service)
+                queue = queue_of(at.database, service)
+                # Without the service, no dialog begins (TA-50).
+                if queue is not None and not _ended(code, procedure, queue):
+                    yield _leak(at, procedure, begin, queue)
 
 
-def _leak(at: Home, procedure: Procedure, begin: BeginDialog, service: str) -> Finding:
-    queue = queue_of(at.database, service)
-    where = "its queue" if queue is None else queue.name
+def _leak(at: Home, procedure: Procedure, begin: BeginDialog, queue: Queue) -> Finding:
+    service, where = begin.service, queue.name
     to = begin.to or "an unknown service"
     return finding(
         "TA-43", Severity.WARNING, at, begin.source,
@@ -47,20 +48,17 @@ def _leak(at: Home, procedure: Procedure, begin: BeginDialog, service: str) -> F
         f"neither the procedure itself nor a reader of {where}",
         f"Call END CONVERSATION in the reader of {where} when it receives EndDialog or Error.",
         procedure=procedure.name, service=service, to=begin.to,
-        queue=None if queue is None else queue.name,
+        queue=where,
     )  # fmt: skip
 
 
-def _ended(database: Database, code: Code, procedure: Procedure, service: str) -> bool:
-    """Return whether some code ends the dialogs of a service, or unknown code may do so."""
-    queue = queue_of(database, service)
-    readers = [procedure]
-    if queue is not None:
-        activated = code.activated(queue)
-        unknown = queue.activated is not None and activated is None
-        if unknown or name_key(queue.name) in code.announced:
-            return True
-        readers += [*code.of_queue(queue), *([] if activated is None else [activated])]
+def _ended(code: Code, procedure: Procedure, queue: Queue) -> bool:
+    """Return whether some code ends the dialogs of a queue, or unknown code may do so."""
+    activated = code.activated(queue)
+    unknown = queue.activated is not None and activated is None
+    if unknown or name_key(queue.name) in code.announced:
+        return True
+    readers = [procedure, *code.of_queue(queue), *([] if activated is None else [activated])]
     return any(found is not None and found.ends for found in code.reachable(readers))
 
 

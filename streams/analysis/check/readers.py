@@ -37,13 +37,16 @@ class Code:
         code = [p for p in database.procedures.values() if not p.external]
         readers: dict[str, list[Procedure]] = {}
         own = f"{database.name.casefold()}."
+        announced: set[str] = set()
         for procedure in code:
             keys = (name_key(queue).removeprefix(own) for queue in procedure.receives)
             for queue in dict.fromkeys(keys):
-                readers.setdefault(queue, []).append(procedure)
-        announced = frozenset(name_key(queue) for p in code for queue in p.announces)
+                if procedure.is_notification:
+                    announced.add(queue)
+                else:
+                    readers.setdefault(queue, []).append(procedure)
         cleans = any(p.ends and not (p.receives or p.begins) for p in code)
-        return Code({name_key(p.name): p for p in code}, readers, announced, cleans)
+        return Code({name_key(p.name): p for p in code}, readers, frozenset(announced), cleans)
 
     def of_queue(self, queue: Queue) -> Sequence[Procedure]:
         """Return the procedures that read a queue."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from streams.analysis.estate import Estate
 from streams.analysis.hazards.passage import Passage
 from streams.analysis.known import Home
 from streams.analysis.objects import finding
+from streams.analysis.security.values import in_script
 from streams.errors import Number
 from streams.prose import listed
 from streams.topology import (
@@ -70,6 +71,7 @@ def incomplete_contract(at: Home, contract: Contract) -> Iterator[Finding]:
             f"contract {contract.name} names {listed(missing)}, but the database has no such "
             "message type",
             "Create the message type with the same spelling.",
+            _severity(contract.source, at.database.message_types),
             contract=contract.name, types=missing,
         )  # fmt: skip
     if Sender.TARGET in (senders := set(contract.messages.values())) and len(senders) == 1:
@@ -90,8 +92,14 @@ def incomplete_service(at: Home, service: Service) -> Iterator[Finding]:
             f"service {service.name} accepts {listed(unknown)}, but the database has no such "
             "contract",
             "Create the contract with the same spelling.",
+            _severity(service.source, at.database.contracts),
             service=service.name, contracts=unknown,
         )  # fmt: skip
+
+
+def _severity(user: Source, shown: Mapping[str, object]) -> Severity:
+    """Return WARNING if a script shows no object of a kind; other scripts may then create them."""
+    return Severity.WARNING if in_script(user) and not shown else Severity.ERROR
 
 
 # --- Between two databases -----------------------------------------------------------------------

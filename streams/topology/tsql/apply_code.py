@@ -44,6 +44,7 @@ def _nowhere(script: Script, s: Statement, kind: str) -> None:
 
 
 def _define(script: Script, s: DefineModule) -> None:
+    """Define a module; ALTER defines it too if it may have existed before the scripts."""
     database = script.selected(s.source)
     if database is None:
         _nowhere(script, s, "CREATE PROCEDURE")
@@ -51,7 +52,7 @@ def _define(script: Script, s: DefineModule) -> None:
     old = database.procedures.find(s.body.name)
     if old is not None and s.alter:
         database.procedures[old.name] = s.body
-    elif old is None and not s.create:
+    elif old is None and not s.create and database.created:
         script.no_such("procedure", s.name[-1], database, s.source)
     else:
         script.add(database, database.procedures, "procedure", s.body)
@@ -60,16 +61,16 @@ def _define(script: Script, s: DefineModule) -> None:
 def _notify(script: Script, s: CreateNotification) -> None:
     """Keep an event notification as code that begins dialogs; the engine ends these dialogs."""
     database = script.database(s.source)
-    queue = None if s.queue is None else database.queue(schema_name(s.queue[-2:]))
-    if "QUEUE_ACTIVATION" in s.events and queue is not None and queue.activated is not None:
+    name = None if s.queue is None else schema_name(s.queue[-2:])
+    queue = None if name is None else database.queue(name)
+    starts_reader = name is not None and "QUEUE_ACTIVATION" in s.events
+    if starts_reader and queue is not None and queue.activated is not None:
         what = f"queue {queue.name} activates {queue.activated}, so it cannot have {s.name}"
         remedy = "The statement has no effect; use one of the two kinds of activation."
         script.warn(database, s.source, what, remedy, Number.QUEUE_ACTIVATES)
         return
-    announces = (schema_name(s.queue),) if s.queue and "QUEUE_ACTIVATION" in s.events else ()
-    made = Procedure(
-        notification_name(s.name), (s.dialog,), announces=announces, source=s.source
-    )  # fmt: skip
+    receives = (name,) if name is not None and starts_reader else ()
+    made = Procedure(notification_name(s.name), (s.dialog,), receives=receives, source=s.source)
     script.add(database, database.procedures, "the", made)
 
 
