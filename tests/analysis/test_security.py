@@ -181,6 +181,9 @@ def test_an_expired_certificate_is_one_finding_with_its_flow(tmp_path: Path) -> 
         ("", FULL, PUBLIC + IMPORTED + "DENY SEND ON SERVICE::Target TO i", [11215]),
         ("", FULL, SENDER + "DENY SEND ON SERVICE::Target TO public", [11215]),
         ("", FULL, SENDER + "DROP MASTER KEY", [28051]),
+        ("", FULL, PUBLIC + OWN.replace(" O ", " S "), [11215]),  # nobody has the initiator's
+        ("", FULL, PUBLIC + OWN, []),  # both sides may share the certificate
+        ("", FULL, PUBLIC + OWN.replace(" O ", " S AUTHORIZATION X "), []),
     ],
 )
 def test_permissions_and_keys_of_the_target(

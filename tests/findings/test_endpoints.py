@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .folders import reported
+from .folders import report_of, reported
 
 TWO = """
 instances:
@@ -87,3 +87,30 @@ def test_permissions(tmp_path: Path, here: str, there: str, said: str) -> None:
 def test_nothing_is_known_of_an_endpoint_that_nobody_wrote(tmp_path: Path) -> None:
     unwritten = two(here_grants=OPEN).replace("    endpoint: {}\n", "")
     assert reported(tmp_path, "TA-39", unwritten) == []
+
+
+def test_scripts_without_an_endpoint_are_named_if_others_create_one(tmp_path: Path) -> None:
+    """Scripts often omit all endpoints; one endpoint that is missing is probably forgotten."""
+    endpoint = (
+        "CREATE ENDPOINT E STATE = STARTED AS TCP (LISTENER_PORT = 4022) FOR SERVICE_BROKER ()"
+    )
+    begin = (
+        "GO\nCREATE PROC p AS BEGIN DIALOG @h FROM SERVICE A TO SERVICE 'B'\nEND CONVERSATION @h"
+    )
+    for here, there, said in (
+        (endpoint, endpoint, []),
+        ("", "", []),
+        (endpoint, "", ["warning B: the scripts of B create no endpoint"]),
+        ("", endpoint, ["warning A: the scripts of A create no endpoint"]),
+    ):
+        for me, other, first, last in (("A", "B", here, begin), ("B", "A", there, "")):
+            (tmp_path / f"{me}.sql").write_text(
+                f"{first}\nGO\nUSE D\nGO\nCREATE QUEUE Q\n"
+                f"CREATE SERVICE {me} ON QUEUE Q ([DEFAULT])\n"
+                f"CREATE ROUTE R WITH SERVICE_NAME = '{other}', ADDRESS = 'TCP://{other}:4022'\n"
+                f"{last}"
+            )
+        found = [f for f in report_of(tmp_path).findings if f.code == "TA-39"]
+        messages = [f"{f.severity.value} {f.subject}: {f.message}" for f in found]
+        assert len(messages) == len(said)
+        assert all(m.startswith(text) for m, text in zip(messages, said, strict=True))

@@ -16,6 +16,7 @@ from .folders import FOLDERS, reported
         ("status: on, retention: off", []),
         ("status: off", ["warning A/D: queue Q of S is off"]),
         ("retention: on", ["queue Q of S retains"]),
+        ("activation: P, max_readers: 0", ["activates P, but with MAX_QUEUE_READERS = 0 no"]),
         ("poison_message_handling: off", ["queue Q of S has neither poison message handling"]),
         ("poison_message_handling: off, activation: dbo.P", []),
         ("status: off, retention: on", ["is off", "retains"]),

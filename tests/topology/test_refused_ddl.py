@@ -163,3 +163,23 @@ def test_names_and_numbers_that_are_refused(
         from_sql(tmp_path, statement)
     assert caught.value.column == column and expected in caught.value.message
     assert from_sql(tmp_path, f"CREATE QUEUE {'n' * 128}")[1].queues
+
+
+@pytest.mark.parametrize(
+    ("certificates", "expected"),
+    [
+        ("", []),  # another script may create them
+        ("CREATE CERTIFICATE Own WITH SUBJECT = 'x'", []),
+        ("CREATE CERTIFICATE Peer FROM FILE = 'p.cer'", [("warning", 15151)]),
+        ("CREATE CERTIFICATE Peer FROM FILE = 'p.cer'\nEXEC (@unknown)", []),
+    ],
+)
+def test_an_endpoint_needs_its_certificate(
+    tmp_path: Path, certificates: str, expected: list[tuple[str, int]]
+) -> None:
+    endpoint = (
+        "CREATE ENDPOINT E STATE = STARTED AS TCP (LISTENER_PORT = 4022) "
+        "FOR SERVICE_BROKER (AUTHENTICATION = CERTIFICATE own)"
+    )
+    topology, _ = from_sql(tmp_path, f"USE master\n{certificates}\nGO\n{endpoint}")
+    assert refused(topology) == expected

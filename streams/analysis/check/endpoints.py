@@ -26,7 +26,8 @@ CHECKS = (
         "with DISABLED, encrypted connections need a common algorithm, and each side must accept "
         "the authentication that the other one offers. The connecting login needs CONNECT on the "
         "endpoint. The finding is a warning if the topology has grants of CONNECT for other "
-        "endpoints but not for this one. Only connections of known flows are checked.",
+        "endpoints but not for this one, or if an instance's scripts create no endpoint, but those "
+        "of the other instance do. Only connections of known flows are checked.",
         "Make the settings agree. Grant CONNECT to the logins of the neighbour instances.",
         closed,
     ),

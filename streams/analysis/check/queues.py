@@ -23,6 +23,11 @@ def queues(estate: Estate) -> Iterator[Finding]:
 def _settings(queue: Queue) -> Iterator[tuple[str, str]]:
     if not queue.status:
         yield "is off: messages wait at the target", "ALTER QUEUE ... STATUS = ON."
+    if queue.activated is not None and queue.max_readers == 0:
+        yield (
+            f"activates {queue.activated}, but with MAX_QUEUE_READERS = 0 no reader starts",
+            "ALTER QUEUE ... WITH ACTIVATION (MAX_QUEUE_READERS = 1), or turn activation off.",
+        )
     if queue.retention:
         yield (
             "retains messages until their dialog ends",
@@ -55,7 +60,8 @@ CHECKS = (
         "A queue that is off, retains messages, or repeats poison messages",
         (Severity.WARNING,),
         "reference 4.11",
-        "While a queue is off, its services receive nothing and messages wait at the target. "
+        "While a queue is off, its services receive nothing and messages wait at the target. With "
+        "MAX_QUEUE_READERS = 0, its activation starts no reader. "
         "RETENTION keeps every message of a dialog in the queue until the dialog ends. Without "
         "poison message handling, a transaction that always rolls back is repeated forever. "
         "Missing poison message handling is reported only for queues without activation, because "

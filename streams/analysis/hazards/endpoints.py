@@ -8,7 +8,7 @@ from streams.analysis.estate import Estate
 from streams.analysis.hazards.passage import Connection, Passage
 from streams.analysis.objects import finding
 from streams.prose import listed
-from streams.topology import Encryption, Endpoint, Finding, Grant, Instance, Severity
+from streams.topology import Encryption, Endpoint, Finding, Grant, Instance, Severity, Source
 
 _PUBLIC = "public"
 _ALLOWING = frozenset({"CONNECT", "CONTROL", "ALL"})
@@ -40,6 +40,15 @@ def endpoints(estate: Estate, passages: Sequence[Passage]) -> Iterator[Finding]:
 
 def _incompatible(estate: Estate, one: str, other: str, flows: list[str]) -> Iterator[Finding]:
     here, there = estate.topology.instances[one], estate.topology.instances[other]
+    for at, by in ((here, there), (there, here)):
+        if _lacks_endpoint(at) and _in_script(by.endpoint.source):
+            yield finding(
+                "TA-39", Severity.WARNING, at, at.source,
+                f"the scripts of {at.name} create no endpoint FOR SERVICE_BROKER, unlike those of "
+                f"{by.name}, which must connect to it",
+                "CREATE ENDPOINT ... FOR SERVICE_BROKER, or add the script that creates it.",
+                instances=[one, other], flows=flows[:5],
+            )  # fmt: skip
     for conflict, remedy in _conflicts(here, there):
         # Report the endpoint whose setting differs from the default, because that setting was
         # written explicitly.
@@ -80,6 +89,16 @@ def _stated(instance: Instance) -> bool:
     """Return whether a file defines the endpoint; otherwise its options are unknown."""
     own, written = instance.endpoint.source, instance.source
     return not written.file or (bool(own.file) and own != written)
+
+
+def _lacks_endpoint(instance: Instance) -> bool:
+    """Return whether scripts define the instance's databases, but nothing its endpoint."""
+    scripts = any(_in_script(d.source) for d in instance.databases.values())
+    return scripts and instance.endpoint.name is None and not _stated(instance)
+
+
+def _in_script(source: Source) -> bool:
+    return source.file.endswith(".sql")
 
 
 def _apart(one: tuple[str, ...], other: tuple[str, ...]) -> bool:

@@ -57,6 +57,14 @@ def user_may_send(dialog: Dialog, binding: Binding | None, now: float) -> Iterat
         refused = {_principal(g): g for g in grants if g.denied}
         if users and users <= refused.keys():
             yield _refused(end, service, refused[min(users)])
+        elif _without_initiator(dialog, end, service):
+            yield _not_permitted(
+                end, service.source,
+                f"only the owner of {service.name} has certificates in this database, so no user "
+                "has the initiator's certificate, and full security needs such a user",
+                "CREATE CERTIFICATE ... AUTHORIZATION a user FROM FILE with the initiator's public "
+                f"key, and GRANT SEND ON SERVICE::[{service.name}] TO this user.",
+            )  # fmt: skip
         elif not users & {OWNER, (service.owner or OWNER).casefold()}:
             # The initiator is no user of the target's own certificates.
             own = {_owner(c) for c in certificates} - users
@@ -77,6 +85,24 @@ def public_is_denied(dialog: Dialog, binding: Binding | None, now: float) -> Ite
         deny = next((g for g in grants if g.denied and _principal(g) == _PUBLIC), None)
         if deny is not None:
             yield _refused(end, service, deny)
+
+
+def _without_initiator(dialog: Dialog, end: Home, service: Service) -> bool:
+    """Return whether the target's database shows its own certificates but no initiator's."""
+    shown = end.database.certificates
+    own = (service.owner or OWNER).casefold()
+    if not shown or not _shows_permissions(dialog, end, service):
+        return False
+    if any(c.private_key in (None, PrivateKey.ABSENT) or _owner(c) != own for c in shown.values()):
+        return False
+    # Both sides may share a certificate.
+    begins = dialog.begins.database
+    initiator = begins.services.get(dialog.service)
+    signs = OWNER if initiator is None else (initiator.owner or OWNER)
+    used = {
+        c.name.casefold() for c in begins.certificates.values() if _owner(c) == signs.casefold()
+    }
+    return used.isdisjoint(name.casefold() for name in shown)
 
 
 def _target(dialog: Dialog) -> Iterator[tuple[Home, Service, list[Grant]]]:

@@ -39,6 +39,8 @@ def find_missing_objects(instance: InstanceDraft, notes: Notes) -> None:
             severity = Severity.WARNING if database.created else Severity.INFO
             for use in (*_uses(database), *(_schemas(database) if instance.knows_schemas else ())):
                 notes.findings.append(_finding(use, f"{instance.base.name}/{name}", severity))
+    for use in _of_endpoint(instance):
+        notes.findings.append(_finding(use, instance.base.name, Severity.WARNING))
 
 
 def _finding(use: _Use, subject: str, severity: Severity) -> Finding:
@@ -67,6 +69,17 @@ def _uses(database: DatabaseDraft) -> Iterator[_Use]:
             yield _Use(user, f"contract {priority.contract}", priority.source)
         if _is_missing(priority.local_service, SYSTEM_SERVICES.union(services)):
             yield _Use(user, f"service {priority.local_service}", priority.source)
+
+
+def _of_endpoint(instance: InstanceDraft) -> Iterator[_Use]:
+    """Yield the endpoint's certificate if the scripts create certificates in master, but not it."""
+    endpoint, master = instance.base.endpoint, instance.database("master")
+    words = endpoint.authentication
+    if master is None or not master.certificates or "CERTIFICATE" not in words:
+        return
+    for name in words[words.index("CERTIFICATE") + 1 :][:1]:
+        if master.certificates.find(name) is None:
+            yield _Use(f"endpoint {endpoint.name}", f"certificate {name}", endpoint.source)
 
 
 def _is_missing(name: str | None, among: Container[str]) -> bool:
