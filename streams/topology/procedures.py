@@ -19,7 +19,9 @@ class BeginDialog:
 
     ``broker``: the given id, with ``CURRENT DATABASE`` resolved; ``None`` without an id.
     ``related``: the dialog joins a conversation group. ``unresolved``: clauses with unknown values.
-    ``asks_encryption``: ENCRYPTION = ON is written explicitly.
+    ``asks_encryption``: ENCRYPTION = ON is written explicitly. ``sends``: the message types that
+    the same code sends in the dialog. ``ends_after_send``: the code ends the dialog directly after
+    SEND.
     """
 
     service: str | None
@@ -30,6 +32,8 @@ class BeginDialog:
     encryption: bool = True
     unresolved: tuple[str, ...] = ()
     asks_encryption: bool = False
+    sends: tuple[str, ...] = ()
+    ends_after_send: bool = False
     source: Source = field(default=NOWHERE, compare=False)
 
     @property
@@ -55,10 +59,9 @@ class Procedure:
 
     ``ends``: the places of END CONVERSATION. ``receives``: the queues of RECEIVE and GET
     CONVERSATION GROUP (:func:`streams.topology.queue_name`), or the queue whose external reader an
-    event notification starts. ``calls``: EXECUTE of other procedures. ``forgets``: the places of
-    END CONVERSATION that always follow SEND directly. ``compared``: for each END CONVERSATION, the
-    comparisons around it; empty if the code names the message types EndDialog or Error, or may do
-    so. ``external``: the code is in an assembly.
+    event notification starts. ``calls``: EXECUTE of other procedures. ``compared``: for each END
+    CONVERSATION, the comparisons around it; empty if the code names the message types EndDialog or
+    Error, or may do so. ``external``: the code is in an assembly.
     """
 
     name: str
@@ -66,10 +69,19 @@ class Procedure:
     ends: tuple[Source, ...] = ()
     receives: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
-    forgets: tuple[Source, ...] = field(default=(), compare=False)
     compared: tuple[tuple[Comparison, ...], ...] = field(default=(), compare=False)
     external: bool = field(default=False, compare=False)
     source: Source = field(default=NOWHERE, compare=False)
+
+    @property
+    def ends_on(self) -> tuple[str, ...]:
+        """Return the message types to which IF limits all END CONVERSATION, if it does so."""
+        found: set[str] = set()
+        for comparisons in self.compared:
+            if not comparisons:
+                return ()
+            found.update(next((c for c in comparisons if c.of_type), comparisons[-1]).texts)
+        return tuple(sorted(found))
 
     @property
     def is_notification(self) -> bool:

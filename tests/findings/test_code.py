@@ -116,6 +116,7 @@ instances:
 """
 
 
+END_DIALOG = "http://schemas.microsoft.com/SQL/ServiceBroker/EndDialog"
 NOTIFICATION = (
     "E: {begins: [{to: S, service: "
     "http://schemas.microsoft.com/SQL/Notifications/EventNotificationService}]"
@@ -147,6 +148,31 @@ def test_leaks(tmp_path: Path, yaml: str, count: int) -> None:
     found = reported(tmp_path, "TA-43", yaml)
     assert len(found) == count
     assert all("P begins dialogs from I with S, and no code ends them" in m for m in found)
+
+
+@pytest.mark.parametrize(
+    ("procedures", "begin", "said"),
+    [
+        ("", "ends_after_send: true", "P ends its dialog directly after SEND"),
+        ("R: {receives: [Q], ends: 1, ends_on: [M]}", "", "R ends conversations of Q only for M"),
+        ("R: {receives: [Q], ends: 1}", "", ""),
+        (f"R: {{receives: [Q], ends: 1, ends_on: [M, '{END_DIALOG}']}}", "", ""),
+        ("R: {receives: [Q], ends: 1, ends_on: [Unknown]}", "", ""),  # it may be no type
+        (
+            "R: {receives: [Q], ends: 1, ends_on: [M]}\n          X: {receives: [Q], ends: 1}",
+            "",
+            "",
+        ),
+    ],
+)
+def test_dialogs_whose_errors_nobody_reads(
+    tmp_path: Path, procedures: str, begin: str, said: str
+) -> None:
+    yaml = code(procedures, begin=f"service: I, to: S, {begin}").replace(
+        "queues:", "message_types: {M: {}}\n        queues:"
+    )
+    found = reported(tmp_path, "TA-43", yaml)
+    assert [said in message for message in found] == [True] * bool(said)
 
 
 def test_an_event_notification_stands_for_the_external_reader(tmp_path: Path) -> None:

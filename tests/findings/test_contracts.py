@@ -26,6 +26,7 @@ expect: [{{from: A/D/I, to: S}}]
 TYPES = "{M: {validation: none}, N: {validation: none}}"
 C = "{C: {M: initiator, N: target}}"
 BEGIN = "{{P: {{begins: [{{service: I, to: S, contract: {0}}}], ends: 1}}}}"
+SENDS = "{{P: {{begins: [{{service: I, to: S, contract: C, sends: [{0}]}}], ends: 1}}}}"
 
 
 def both(here: str = C, there: str = C, accepts: str = "C", procedures: str = "{}",
@@ -84,6 +85,10 @@ def both(here: str = C, there: str = C, accepts: str = "C", procedures: str = "{
             ["error A/E: contract C differs in A/D", "allow N from the target"],
         ),
         (both(there="{C: {M: any, N: any}}", here="{C: {M: any, N: any}}"), []),
+        # What the code of the initiator sends.
+        (both(procedures=SENDS.format("M")), []),
+        (both(procedures=SENDS.format("N")), ["error A/D: P sends N in dialogs under C", "(8432,"]),
+        (both(procedures=SENDS.format("X")), ["error A/D: P sends X in dialogs under C", "(8431,"]),
     ],
 )
 def test_contracts(tmp_path: Path, yaml: str, said: list[str]) -> None:

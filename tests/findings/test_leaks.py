@@ -76,6 +76,8 @@ def found(folder: Path, script: str) -> list[str]:
         (BEGIN + SEND + "SELECT @h = handle FROM Open_;\n" + END, False),
         (BEGIN + SEND + "FETCH NEXT FROM c INTO @h;\n" + END, False),
         ("SELECT @h = handle FROM Open_;\n" + SEND + END, False),
+        (BEGIN + "EXEC Find @handle = @h OUTPUT;\n" + SEND + END, False),
+        (BEGIN + WAIT.replace("@t = ", "@h = ") + SEND + END, False),
     ],
 )
 def test_end_directly_after_send(tmp_path: Path, body: str, reported: bool) -> None:

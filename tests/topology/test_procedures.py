@@ -81,6 +81,90 @@ def test_the_rest_of_the_evidence(tmp_path: Path) -> None:
     assert found.calls == ("Other", "Elsewhere.Third")
 
 
+BEGIN = "BEGIN DIALOG CONVERSATION @h FROM SERVICE S TO SERVICE 'T'\n"
+SEND = "SEND ON CONVERSATION @H MESSAGE TYPE [M] (@x);\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "sends", "at_once"),
+    [
+        (BEGIN + SEND, ["M"], False),
+        (BEGIN + SEND + "END CONVERSATION @h", ["M"], True),
+        (BEGIN + SEND + "COMMIT TRANSACTION; END CONVERSATION @h WITH CLEANUP", ["M"], True),
+        (BEGIN + "SEND ON CONVERSATION @h (@x) END CONVERSATION @h", ["DEFAULT"], True),
+        (BEGIN + "SEND ON CONVERSATION (@g, @h) MESSAGE TYPE M", ["M"], False),
+        (BEGIN + "SEND ON CONVERSATION @h MESSAGE TYPE @kind (@x)", [], False),
+        (BEGIN + SEND + "IF @@ERROR <> 0 END CONVERSATION @h", ["M"], False),
+        (BEGIN + SEND + "END CONVERSATION @other", ["M"], False),
+        (
+            "RECEIVE @h = conversation_handle FROM Q;" + SEND + "END CONVERSATION @h;" + BEGIN,
+            [],
+            False,
+        ),
+        (BEGIN + "END CONVERSATION @h", [], False),
+        (BEGIN + "SELECT @h = handle FROM Open_;" + SEND + "END CONVERSATION @h", [], False),
+        (BEGIN + "EXEC Find @handle = @h OUTPUT;" + SEND + "END CONVERSATION @h", [], False),
+        (
+            BEGIN + "RECEIVE @h = conversation_handle FROM Q;" + SEND + "END CONVERSATION @h",
+            [],
+            False,
+        ),
+    ],
+)
+def test_what_code_sends_in_its_dialogs(
+    tmp_path: Path, body: str, sends: list[str], at_once: bool
+) -> None:
+    [begun] = procedure(tmp_path, body).begins
+    assert [*begun.sends] == sends and begun.ends_after_send == at_once
+
+
+def test_a_variable_is_known_up_to_the_end_of_its_batch(tmp_path: Path) -> None:
+    _, database = from_sql(tmp_path, f"{BEGIN}GO\nDECLARE @h int; {SEND} END CONVERSATION @h")
+    [begun] = database.procedures["I1.sql"].begins
+    assert begun.sends == () and not begun.ends_after_send
+
+
+def test_a_dialog_is_not_sought_in_another_database(tmp_path: Path) -> None:
+    script = f"CREATE DATABASE E\nGO\nUSE DB\n{BEGIN}USE E\n{BEGIN}USE DB\n{SEND}{END}"
+    _, database = from_sql(tmp_path, script)
+    [begun] = database.procedures["I1.sql"].begins
+    assert begun.sends == () and not begun.ends_after_send
+
+
+def test_a_variable_of_two_dialogs_leaves_their_messages_unknown(tmp_path: Path) -> None:
+    found = procedure(tmp_path, f"IF @a = 1 {BEGIN} ELSE {BEGIN} {SEND}")
+    assert [b.sends for b in found.begins] == [(), ()]
+
+
+END = " END CONVERSATION @h"
+
+
+@pytest.mark.parametrize(
+    ("body", "ends_on"),
+    [
+        (END, ()),
+        ("IF @type = N'M'" + END, ("M",)),
+        ("IF (@type = 'M' OR @type = 'N') BEGIN PRINT 1;" + END + " END", ("M", "N")),
+        ("IF @type IN ('M', 'N')" + END, ("M", "N")),
+        ("IF @type = 'M' PRINT 1 ELSE" + END, ()),
+        ("IF @type = 'M' PRINT 1 ELSE IF @type = 'N'" + END, ("N",)),
+        ("IF @type = 'M'" + END + END, ()),
+        ("IF @type <> 'M'" + END, ()),
+        ("IF NOT (@type = 'M')" + END, ()),
+        ("IF @type = 'M' OR @a = @b" + END, ()),
+        ("IF @type = @known" + END, ()),
+        ("IF @type = 'M' IF @a = @b" + END, ("M",)),
+        ("IF @@ROWCOUNT > 0 AND @type = 'M'" + END, ()),
+        ("IF EXISTS (SELECT 1 FROM t WHERE c = 'M')" + END, ()),
+        ("IF @type = 'M'" + END + " ELSE IF @type = 'N' BEGIN" + END + " END", ("M", "N")),
+    ],
+)
+def test_the_types_that_limit_end_conversation(
+    tmp_path: Path, body: str, ends_on: tuple[str, ...]
+) -> None:
+    assert procedure(tmp_path, body).ends_on == ends_on
+
+
 @pytest.mark.parametrize(
     ("script", "begins"),
     [

@@ -90,12 +90,18 @@ def test_a_tutorial(tmp_path: Path) -> None:
     begins = database.procedures["tutorial.sql"].begins
     assert begins == (
         BeginDialog(
-            "//shop/Desk", "//shop/Store", database.broker_id, "//shop/Contract", True, False
+            "//shop/Desk",
+            "//shop/Store",
+            database.broker_id,
+            "//shop/Contract",
+            True,
+            False,
+            sends=("//shop/Order",),
         ),
     )
     assert notes.understood["I1", "EXECUTE"] == 2
     assert [s.kind for s in notes.skipped] == [
-        "CREATE LOGIN", "CREATE USER", "BACKUP", "BEGIN TRANSACTION", "SEND",
+        "CREATE LOGIN", "CREATE USER", "BACKUP", "BEGIN TRANSACTION",
         "COMMIT",
     ]  # fmt: skip
 

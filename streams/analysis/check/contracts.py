@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import passages
-from streams.analysis.hazards.contracts import contracts, incomplete_contract, incomplete_service
+from streams.analysis.hazards.contracts import (
+    contracts,
+    incomplete_contract,
+    incomplete_service,
+    unsendable,
+)
 from streams.analysis.objects import user_databases
 from streams.topology import Finding, Severity
 
@@ -19,6 +24,8 @@ def unusable(estate: Estate) -> Iterator[Finding]:
             yield from incomplete_contract(at, contract)
         for service in at.database.services.values():
             yield from incomplete_service(at, service)
+        for procedure in at.database.procedures.values():
+            yield from unsendable(at, procedure)
     for passage in passages(estate):
         yield from contracts(estate, passage)
 

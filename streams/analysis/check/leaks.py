@@ -35,7 +35,8 @@ def _never_ended(estate: Estate) -> Iterator[Finding]:
                     continue
                 queue = queue_of(at.database, service)
                 # Without the service, no dialog begins (TA-50).
-                if queue is not None and not _ended(code, procedure, queue):
+                ended = queue is None or begin.ends_after_send or _ended(code, procedure, queue)
+                if queue is not None and not ended:
                     yield _leak(at, procedure, begin, queue)
 
 
@@ -72,14 +73,14 @@ def forgotten(estate: Estate) -> Iterator[Finding]:
     """
     for at in user_databases(estate):
         for procedure in at.database.procedures.values():
-            if procedure.forgets:
+            for begin in (begin for begin in procedure.begins if begin.ends_after_send):
                 yield finding(
-                    "TA-43", Severity.WARNING, at, procedure.forgets[0],
+                    "TA-43", Severity.WARNING, at, begin.source,
                     f"{procedure.name} ends its dialog directly after SEND: if the message is not "
                     "delivered or the target fails, no Error arrives",
                     "Let the target end the dialog first, and END CONVERSATION in the reader of "
                     "the initiator's queue when it receives EndDialog or Error.",
-                    procedure=procedure.name,
+                    procedure=procedure.name, service=begin.service, to=begin.to,
                 )  # fmt: skip
 
 

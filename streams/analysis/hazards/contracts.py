@@ -10,7 +10,7 @@ from streams.analysis.hazards.passage import Passage
 from streams.analysis.known import Home
 from streams.analysis.objects import finding
 from streams.analysis.security.values import in_script
-from streams.errors import Number
+from streams.errors import Number, text_of
 from streams.prose import listed
 from streams.topology import (
     SYSTEM_CONTRACTS,
@@ -19,6 +19,7 @@ from streams.topology import (
     Database,
     Finding,
     MessageType,
+    Procedure,
     Sender,
     Service,
     Severity,
@@ -95,6 +96,24 @@ def incomplete_service(at: Home, service: Service) -> Iterator[Finding]:
             _severity(service.source, at.database.contracts),
             service=service.name, contracts=unknown,
         )  # fmt: skip
+
+
+def unsendable(at: Home, procedure: Procedure) -> Iterator[Finding]:
+    """Find message types that code sends in its own dialogs and that SEND refuses (4.10)."""
+    for begin in procedure.begins:
+        contract = None if begin.contract is None else contract_of(at.database, begin.contract)
+        for kind in begin.sends if contract is not None else ():
+            sender = None if contract is None else contract.messages.get(kind)
+            if sender in _BEGINNER:
+                continue
+            number = Number.TYPE_NOT_IN_CONTRACT if sender is None else Number.SENT_BY_TARGET_ONLY
+            yield _finding(
+                at, begin.source,
+                f"{procedure.name} sends {kind} in dialogs under {begin.contract}: SEND fails "
+                f"({number:d}, {text_of(number)})",
+                "Send a message type that the contract allows the initiator to send.",
+                contract=begin.contract, types=[kind],
+            )  # fmt: skip
 
 
 def _severity(user: Source, shown: Mapping[str, object]) -> Severity:

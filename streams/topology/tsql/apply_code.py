@@ -16,6 +16,7 @@ from streams.topology.tsql.evidence import (
     Evidence,
     LeaveText,
     Receives,
+    Sends,
 )
 from streams.topology.tsql.modules import schema_name
 from streams.topology.tsql.script import NO_DATABASE, Script
@@ -31,8 +32,8 @@ def _loose(script: Script, s: Evidence) -> None:
         body.add(s)
 
 
-def _call(script: Script, s: Calls) -> None:
-    # A call concerns dialogs only in a database that has dialogs.
+def _call(script: Script, s: Calls | Sends) -> None:
+    # A call or SEND concerns dialogs only in a database that has dialogs.
     body = script.body(s.source)
     if body is not None:
         body.add(s)
@@ -94,6 +95,7 @@ CODE_HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {
     EndsConversation: _loose,
     Receives: _loose,
     Calls: _call,
+    Sends: _call,
     DefineModule: _define,
     CreateNotification: _notify,
     EnterText: _enter,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from streams.topology.findings import Source
 from streams.topology.procedures import BeginDialog, Comparison
 from streams.topology.tsql.statements import Name, Statement
 
@@ -15,20 +16,34 @@ class Evidence(Statement):
 
 @dataclass(frozen=True, slots=True)
 class BeginsDialog(Evidence):
-    """BEGIN DIALOG CONVERSATION."""
+    """BEGIN DIALOG CONVERSATION; ``handle`` is the variable that receives the handle."""
 
     dialog: BeginDialog
+    handle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sends(Evidence):
+    """SEND ON CONVERSATION; ``kind`` is the message type, ``None`` if it is unknown.
+
+    ``dialogs``: the places of BEGIN DIALOG of those handles of which the same code shows it.
+    """
+
+    handles: tuple[str, ...]
+    kind: str | None
+    dialogs: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EndsConversation(Evidence):
     """END CONVERSATION.
 
-    ``after_send``: it always follows SEND on a dialog that the same code begins, without a pause.
-    ``compared``: the comparisons around it, the outermost first.
+    ``after_send``: the place of BEGIN DIALOG, if END always follows SEND on a dialog that the same
+    code begins, without a pause. ``compared``: the comparisons around it, the outermost first.
     """
 
-    after_send: bool = False
+    handle: str = ""
+    after_send: tuple[Source, ...] = ()
     compared: tuple[Comparison, ...] = ()
 
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from streams.topology.findings import Source
 from streams.topology.objects import queue_name
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.tsql.boundaries import batch_ends, nesting
 from streams.topology.tsql.cursor import Cursor
-from streams.topology.tsql.evidence import BeginsDialog, Calls, EndsConversation, Evidence, Receives
+from streams.topology.tsql.evidence import (
+    BeginsDialog,
+    Calls,
+    EndsConversation,
+    Evidence,
+    Receives,
+    Sends,
+)
 from streams.topology.tsql.statements import DefineModule, Name
 
 _KINDS = {
@@ -34,25 +42,36 @@ class Body:
     receives: dict[str, None] = field(default_factory=dict)
     calls: dict[str, None] = field(default_factory=dict)
     external: bool = False
+    _places: dict[Source, int] = field(default_factory=dict)
 
     def add(self, evidence: Evidence) -> None:
         """Add one statement."""
         match evidence:
             case BeginsDialog():
+                self._places[evidence.source] = len(self.begins)
                 self.begins.append(evidence.dialog)
+            case Sends(kind=str(kind)):
+                for at in self._begun(evidence.dialogs):
+                    sends = dict.fromkeys((*self.begins[at].sends, kind))
+                    self.begins[at] = replace(self.begins[at], sends=tuple(sends))
             case EndsConversation():
                 self.ends.append(evidence)
+                for at in self._begun(evidence.after_send):
+                    self.begins[at] = replace(self.begins[at], ends_after_send=True)
             case Receives():
                 self.receives[schema_name(evidence.queue)] = None
             case Calls():
                 self.calls[schema_name(evidence.name)] = None
+
+    def _begun(self, places: Iterable[Source]) -> Iterator[int]:
+        """Yield the dialogs that begin at these places; USE may have left their database."""
+        yield from (self._places[place] for place in places if place in self._places)
 
     def build(self, name: str, source: Source, *, system_types: bool = True) -> Procedure:
         """Return all the code as a procedure with this name."""
         return Procedure(
             name, tuple(self.begins), tuple(end.source for end in self.ends),
             tuple(self.receives), tuple(self.calls),
-            tuple(end.source for end in self.ends if end.after_send),
             () if system_types else tuple(end.compared for end in self.ends),
             external=self.external, source=source,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from streams.topology.findings import Source
 from streams.topology.procedures import BeginDialog
 from streams.topology.tsql.boundaries import batch_ends, nesting, statement_ends
 from streams.topology.tsql.cursor import Cursor
-from streams.topology.tsql.evidence import BeginsDialog, EndsConversation, Receives
+from streams.topology.tsql.evidence import BeginsDialog, EndsConversation, Receives, Sends
 from streams.topology.tsql.statements import Statement
 from streams.topology.tsql.tokens import TokenType
 from streams.topology.tsql.values import settled
@@ -19,7 +19,7 @@ from streams.topology.tsql.values import settled
 def begin_dialog(cursor: Cursor, source: Source) -> Statement:
     """Parse BEGIN DIALOG [CONVERSATION] after its first two words."""
     cursor.accept("CONVERSATION")
-    cursor.next()  # the handle
+    handle = _handle(cursor)
     unresolved: list[str] = []
     cursor.expect("FROM", "SERVICE")
     service = _value(cursor, "FROM SERVICE", unresolved)
@@ -34,9 +34,14 @@ def begin_dialog(cursor: Cursor, source: Source) -> Statement:
     related, encryption = _settings(cursor)
     dialog = BeginDialog(
         service, to, broker, contract, related, encryption is not False, tuple(unresolved),
-        encryption is True, source,
+        encryption is True, source=source,
     )  # fmt: skip
-    return BeginsDialog(source, dialog)
+    return BeginsDialog(source, dialog, handle)
+
+
+def _handle(cursor: Cursor) -> str:
+    """Consume a handle; return its variable."""
+    return cursor.next().upper
 
 
 def _value(cursor: Cursor, what: str, unresolved: list[str]) -> str | None:
@@ -78,10 +83,28 @@ def _settings(cursor: Cursor) -> tuple[bool, bool | None]:
             return related, encryption
 
 
+def send(cursor: Cursor, source: Source) -> Statement | None:
+    """Parse SEND after its word; ``None`` if it is written in another form."""
+    if not cursor.accept("ON", "CONVERSATION"):
+        return None
+    several = cursor.accept_mark("(")
+    handles = [_handle(cursor)]
+    while several and cursor.accept_mark(","):
+        handles.append(_handle(cursor))
+    if several and not cursor.accept_mark(")"):
+        return None
+    kind: str | None = DEFAULT
+    if cursor.accept("MESSAGE", "TYPE"):
+        kind = _value(cursor, "MESSAGE TYPE", [])
+    _expression(cursor)
+    return Sends(source, tuple(handles), kind)
+
+
 def end_conversation(cursor: Cursor, source: Source) -> Statement:
     """Parse END CONVERSATION; its error is ignored."""
+    handle = _handle(cursor)
     _expression(cursor)
-    return EndsConversation(source)
+    return EndsConversation(source, handle)
 
 
 def _expression(cursor: Cursor) -> None:

@@ -175,6 +175,7 @@ EVIDENCE: Mapping[Words, StatementSyntax] = {
     ("END", "CONVERSATION"): StatementSyntax(
         parse_dialog.end_conversation, "END CONVERSATION @handle"
     ),
+    ("SEND",): StatementSyntax(parse_dialog.send, "SEND ON CONVERSATION @handle ..."),
     ("RECEIVE",): StatementSyntax(parse_dialog.receive, "RECEIVE columns FROM queue"),
     ("GET", "CONVERSATION", "GROUP"): StatementSyntax(
         parse_dialog.get_group, "GET CONVERSATION GROUP @group FROM queue"

@@ -132,7 +132,7 @@ class Walker:
         cursor.next()
         read_over(cursor, start, understood)
         tokens = cursor.tokens[start : cursor.at]
-        self.endings.observe(tokens, self.blocks)
+        self.endings.observe(tokens)
         if self.module is not None and [t.upper for t in tokens[:2]] == ["EXTERNAL", "NAME"]:
             self.module.body.external = True
         assigned = assign(cursor.variables, tokens)
@@ -160,14 +160,14 @@ class Walker:
             return
         if statement is None:
             read_over(cursor, start, understood)
-            self.endings.observe(cursor.tokens[start : cursor.at], self.blocks)
+            self.endings.observe(cursor.tokens[start : cursor.at])
             if self.module is None:
                 yield self._skipped(start)
             return
         if not declares:
             tokens = cursor.tokens[start : cursor.at]
-            self.endings.observe(tokens, self.blocks)
-            statement = self.endings.ended(statement, tokens, self.blocks)
+            self.endings.observe(tokens)
+            statement = self.endings.related(statement, self.blocks)
             assign(cursor.variables, tokens)
         yield from self._found(" ".join(words), statement)
 
@@ -203,7 +203,7 @@ class Walker:
         cursor.at = behind
         found = execution(cursor, tokens)
         cursor.at = end
-        self.endings.observe(cursor.tokens[start:end], self.blocks)
+        self.endings.observe(cursor.tokens[start:end])
         if found is not None and found.call is None:  # dynamic SQL, which may name anything
             self.endings.system_types = True
         if found is None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from streams.system_names import DEFAULT
-from streams.topology.procedures import BeginDialog, Procedure
+from streams.topology.procedures import BeginDialog, Comparison, Procedure
 from streams.topology.yaml_file.nodes import Node, optional
 
-_PROCEDURE = ("begins", "ends", "receives", "calls")
-_BEGIN = ("service", "to", "broker", "contract", "related", "encryption", "unresolved")
+_PROCEDURE = ("begins", "ends", "ends_on", "receives", "calls")
+_BEGIN = (
+    "service", "to", "broker", "contract", "related", "encryption", "unresolved", "sends",
+    "ends_after_send",
+)  # fmt: skip
 _MANY = 2**31 - 1
 
 
@@ -22,12 +25,14 @@ def _procedure(name: str, key: Node, node: Node) -> Procedure:
     begins = given["begins"].items("begins") if "begins" in given else ()
     # Only the number of END CONVERSATION statements, because the file does not have their places.
     ends = given["ends"].integer("ends", 0, _MANY) if "ends" in given else 0
-    receives, calls = (
-        given[word].texts(word) if word in given else () for word in ("receives", "calls")
+    receives, calls, ends_on = (
+        given[word].texts(word) if word in given else ()
+        for word in ("receives", "calls", "ends_on")
     )
+    compared = ((Comparison(ends_on),),) * ends if ends_on else ()
     return Procedure(
         name, tuple(_begin(item) for item in begins), (key.source,) * ends, receives, calls,
-        source=key.source,
+        compared, source=key.source,
     )  # fmt: skip
 
 
@@ -42,5 +47,7 @@ def _begin(node: Node) -> BeginDialog:
         encryption is not False,
         given["unresolved"].texts("unresolved") if "unresolved" in given else (),
         encryption is True,
+        given["sends"].texts("sends") if "sends" in given else (),
+        "ends_after_send" in given and given["ends_after_send"].switch("ends_after_send"),
         node.source,
     )  # fmt: skip

@@ -56,6 +56,7 @@ def _procedure(p: Procedure) -> dict[str, Any]:
     given = {
         "begins": [_begin(b) for b in p.begins],
         "ends": len(p.ends),
+        "ends_on": list(p.ends_on),
         "receives": list(p.receives),
         "calls": list(p.calls),
     }
@@ -73,6 +74,10 @@ def _begin(b: BeginDialog) -> dict[str, Any]:
         given["encryption"] = b.encryption
     if b.unresolved:
         given["unresolved"] = list(b.unresolved)
+    if b.sends:
+        given["sends"] = list(b.sends)
+    if b.ends_after_send:
+        given["ends_after_send"] = True
     return given
 
 
