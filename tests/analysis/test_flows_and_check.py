@@ -43,6 +43,7 @@ BEGIN DIALOG @h FROM SERVICE {} TO SERVICE 'S'{} WITH ENCRYPTION = OFF;
 END CONVERSATION @h;
 GO
 """
+UNKNOWN = CODE.format("I", "{}").replace("'S'", "'U'")
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,10 @@ GO
         (ROUTE.format("S", ID, "B"), TO_A, (0, 1)),
         (TO_B + CODE.format("I", ", '5f0a4c1e-0d5c-4c1b-9f0e-000000000001'"), TO_A, (0, 1)),
         (TO_B, "", (0, 1)),
+        # A service that no database of the topology has: with an id, another one may have it
+        (ROUTE.format("U", "", "B") + UNKNOWN.format(", '5f0a4c1e-0d5c-4c1b-9f0e-000000000001'"),
+         TO_A, (0, 1)),
+        (ROUTE.format("U", "", "B") + UNKNOWN.format(""), TO_A, (1, 1)),
         # No service from which to begin; a statement that is not known may create it
         (TO_B + CODE.format("J", ""), TO_A, (1, 1)),
         (TO_B + "EXEC (@later);\n" + CODE.format("J", ""), TO_A, (0, 1)),
@@ -65,7 +70,7 @@ GO
         (TO_B.replace("4022", "1433"), TO_A, (1, 1)),
         (TO_B + CODE.format("I", ""), TO_A + "REVOKE SEND ON SERVICE::S FROM public;\n", (1, 1)),
     ],
-)
+)  # fmt: skip
 def test_exit_codes(tmp_path: Path, here: str, there: str, codes: tuple[int, int]) -> None:
     """The codes are those of both commands by default, and of flows --fail-on warning."""
 

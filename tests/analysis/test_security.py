@@ -144,6 +144,14 @@ def test_certificates_and_keys_of_the_initiator(
     assert errors(estate(tmp_path, "", here, PUBLIC + SENDER)) == expected
 
 
+def test_scripts_without_the_initiators_service_show_no_certificates(tmp_path: Path) -> None:
+    """They are a part of the database; another part may create the certificate."""
+    part = INITIATOR.replace("CREATE SERVICE Initiator {owner} ON QUEUE InitiatorQueue\n", "")
+    here = part.format(security=ANONYMOUS, encryption="")
+    topology = load(write(tmp_path, ServerA=here, ServerB=TARGET.format(security=PUBLIC)), NOW)
+    assert "TA-48" not in {f.code for f in check_topology(topology, NOW).findings}
+
+
 BOUND_EXPIRED = BOUND.replace("FROM FILE = 't.cer'", "WITH SUBJECT = 't', EXPIRY_DATE = '19700105'")
 
 

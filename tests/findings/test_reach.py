@@ -1,4 +1,4 @@
-"""TA-01 and TA-02: a flow that code begins is told at its BEGIN DIALOG."""
+"""TA-01, TA-02 and TA-04: a flow that code begins is told at its BEGIN DIALOG."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .folders import report_of
+from .folders import report_of, reported
 
 SCRIPT = """\
 CREATE DATABASE D;
@@ -39,3 +39,33 @@ def test_the_place_of_what_code_begins(
     (tmp_path / "A.sql").write_text(SCRIPT.format(statement), encoding="utf-8")
     [found] = [f for f in report_of(tmp_path).findings if f.code == code]
     assert (found.line, found.column) == place
+
+
+ELSEWHERE = """
+instances:
+  A:
+    databases:
+      D:
+        services: {{I: {{queue: Q, contracts: []}}}}
+        routes: [{{name: R, service_name: S{id}, address: 'tcp://B:4022'}}]
+        procedures: {{P: {{ends: 1, begins: [{{service: I, to: S{broker}}}]}}}}
+  B:
+    databases: {{E: {{broker_id: E, services: [{service}]}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("id", "broker", "service", "said"),
+    [
+        (", broker_instance: X", "", "S", "error A/D: route R names broker id X for S"),
+        (", broker_instance: X", "", "Other", "warning A/D: route R names broker id X for S"),
+        ("", ", broker: X", "S", "error A/D: dialogs from A/D/I to S name broker id X"),
+        ("", ", broker: X", "Other", "warning A/D: dialogs from A/D/I to S name broker id X"),
+    ],
+)
+def test_an_unknown_id_of_an_unknown_service(
+    tmp_path: Path, id: str, broker: str, service: str, said: str
+) -> None:
+    """If no database of the topology has the service, another database may have the id."""
+    [found] = reported(tmp_path, "TA-04", ELSEWHERE.format(id=id, broker=broker, service=service))
+    assert found.startswith(said)

@@ -42,7 +42,7 @@ def is_certain(estate: Estate, failure: Failure, service: str, phase: Phase = Ph
         return wrong_port(estate, failure)
     cause = cause_of(estate, phase, failure, service).cause
     if cause is Cause.STALE_BROKER:
-        return not homes_without_id(estate, service)
+        return is_stale(estate, service)
     if cause is Cause.OTHER:  # for example, a request to the configuration service
         return failure.ending.error in _ADDRESSES
     return cause is not Cause.HOPS  # the number of hops is not documented (U-34)
@@ -59,6 +59,14 @@ def wrong_port(estate: Estate, failure: Failure) -> bool:
 
 def _hosts(estate: Estate) -> frozenset[str]:
     return frozenset(host for host, _ in estate.leads)
+
+
+def is_stale(estate: Estate, service: str) -> bool:
+    """Return whether a broker id that no database has is certainly not that of the service.
+
+    A database that is not in the topology, or whose id is not in its scripts, may have the id.
+    """
+    return service in known(estate).services and not homes_without_id(estate, service)
 
 
 def homes_without_id(estate: Estate, service: str) -> tuple[Home, ...]:

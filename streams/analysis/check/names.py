@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streams.analysis.check.certain import homes_without_id
+from streams.analysis.check.certain import homes_without_id, is_stale
 from streams.analysis.check.proof import (
     evidence,
     flows_in,
@@ -105,7 +105,7 @@ def stale_brokers(estate: Estate) -> Iterable[Finding]:
             database = flow.sender.database
             unsure = [str(home) for home in homes_without_id(estate, flow.to)]
             yield finding_at(
-                "TA-04", _W if unsure else _E,
+                "TA-04", _E if is_stale(estate, flow.to) else _W,
                 f"dialogs from {flow.sender} to {flow.to} name broker id {flow.broker}, which no "
                 f"database has",
                 _state_id(unsure) if unsure else
@@ -130,7 +130,7 @@ def _stale_routes(estate: Estate, routes: list[At]) -> Finding:
         f"database that has {service}{': ' + listed(ids) if ids else ''}."
     )
     return finding_at(
-        "TA-04", _W if unsure else _E,
+        "TA-04", _E if not service or is_stale(estate, service) else _W,
         f"{'route' if one else 'routes'} {listed([at.route.name for at in routes])} "
         f"{'names' if one else 'name'} broker {'id' if one else 'ids'} {listed(brokers)} for "
         f"{service}, which no database has",
@@ -242,7 +242,8 @@ CHECKS = (
         "NEW_BROKER gives a database a new id. Routes that name the old id are then stale: "
         "messages are dropped where they arrive (28017), and replies find no route. The finding "
         "is a warning if the topology knows the database only from scripts, which do not contain "
-        "its id. Routes that lead out of the topology are not checked.",
+        "its id, or if it has no database with the service. Routes that lead out of the topology "
+        "are not checked.",
         "Create the route again with the current service_broker_guid of the database.",
         stale_brokers,
     ),

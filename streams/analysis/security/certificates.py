@@ -15,7 +15,14 @@ from streams.topology import OWNER, Binding, Certificate, PrivateKey, Source
 
 def bound_certificate(dialog: Dialog, binding: Binding | None, now: float) -> Iterator[Obstacle]:
     """Find why the certificate of the binding's user cannot encrypt the dialog."""
-    if binding is not None and binding.user and _shows_certificates(dialog.begins, binding):
+    # Scripts that do not create the initiator's service show only a part of its database.
+    shown = dialog.service in dialog.begins.database.services
+    if (
+        binding is not None
+        and binding.user
+        and shown
+        and _shows_certificates(dialog.begins, binding)
+    ):
         of = f"user {binding.user} of remote service binding {binding.name}"
         yield from _certificate(dialog.begins, binding.user, of, binding.source, now)
 
