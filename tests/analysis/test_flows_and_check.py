@@ -68,6 +68,8 @@ UNKNOWN = CODE.format("I", "{}").replace("'S'", "'U'")
         # A certain failure: no route, a wrong port, no permission
         (CODE.format("I", ""), TO_A, (1, 1)),
         (TO_B.replace("4022", "1433"), TO_A, (1, 1)),
+        # Procedures alone, whose services and routes other scripts may create
+        ("DROP SERVICE I;\n" + CODE.format("I", ""), TO_A, (0, 1)),
         (TO_B + CODE.format("I", ""), TO_A + "REVOKE SEND ON SERVICE::S FROM public;\n", (1, 1)),
     ],
 )  # fmt: skip

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from streams.topology import Severity
+
 from .folders import report_of, reported
 
 SCRIPT = """\
@@ -69,3 +71,39 @@ def test_an_unknown_id_of_an_unknown_service(
     """If no database of the topology has the service, another database may have the id."""
     [found] = reported(tmp_path, "TA-04", ELSEWHERE.format(id=id, broker=broker, service=service))
     assert found.startswith(said)
+
+
+PART = """
+instances:
+  A:
+    databases:
+      D:
+        services: {services}
+        {own}
+        procedures: {{P: {{ends: 1, begins: [{{service: I, to: T}}]}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("services", "severity"), [("{}", "warning"), ("{I: {queue: Q}}", "error")]
+)
+@pytest.mark.parametrize(
+    ("code", "own"), [("TA-01", "auto_created_local: false"), ("TA-02", "routes: []")]
+)
+def test_code_of_a_database_that_shows_no_service(
+    tmp_path: Path, code: str, own: str, services: str, severity: str
+) -> None:
+    """Scripts with procedures alone are a part of a database: its routes may be elsewhere too."""
+    [found] = reported(tmp_path, code, PART.format(services=services, own=own))
+    assert found.startswith(f"{severity} A/D")
+
+
+def test_a_database_without_services_sends_its_event_notifications(tmp_path: Path) -> None:
+    """The engine's own service sends them, so the missing route is an error."""
+    (tmp_path / "A.sql").write_text(
+        "CREATE DATABASE D;\nGO\nUSE D;\nCREATE EVENT NOTIFICATION N ON DATABASE\n"
+        "  FOR CREATE_TABLE TO SERVICE 'T', 'CURRENT DATABASE';\n",
+        encoding="utf-8",
+    )
+    [found] = [f for f in report_of(tmp_path).findings if f.code == "TA-02"]
+    assert found.severity is Severity.ERROR

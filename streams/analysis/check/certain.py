@@ -15,6 +15,7 @@ from streams.analysis.known import Home, id_unstated, known
 from streams.analysis.paths.network import Disposition
 from streams.analysis.paths.verdict import PathVerdict
 from streams.errors import Number
+from streams.system_names import SYSTEM_SERVICES
 from streams.topology.compile import is_loopback
 
 _ADDRESSES = (Number.ADDRESS_UNUSABLE, Number.ROUTE_INVALID)
@@ -31,18 +32,20 @@ def fails_for_certain(estate: Estate, answer: FlowAnswer) -> bool:
         return False
     return (
         bool(answer.hazards)
-        or any(is_certain(estate, failure, answer.flow.to) for failure in answer.failures)
+        or any(is_certain(estate, failure, answer.flow) for failure in answer.failures)
         or any(_unanswered(estate, answer, back) for back in answer.backs if not back.arrives)
     )
 
 
-def is_certain(estate: Estate, failure: Failure, service: str, phase: Phase = Phase.FIRST) -> bool:
-    """Return whether the topology proves a failure on the path to a service."""
+def is_certain(estate: Estate, failure: Failure, flow: Flow) -> bool:
+    """Return whether the topology proves a failure on the path to a flow's target."""
     if failure.ending.disposition is Disposition.UNKNOWN:
         return wrong_port(estate, failure)
-    cause = cause_of(estate, phase, failure, service).cause
+    cause = cause_of(estate, Phase.FIRST, failure, flow.to).cause
     if cause is Cause.STALE_BROKER:
-        return is_stale(estate, service)
+        return is_stale(estate, flow.to)
+    if cause in (Cause.NO_ROUTE, Cause.NOT_HERE):
+        return routes_shown(flow)
     if cause is Cause.OTHER:  # for example, a request to the configuration service
         return failure.ending.error in _ADDRESSES
     return cause is not Cause.HOPS  # the number of hops is not documented (U-34)
@@ -59,6 +62,15 @@ def wrong_port(estate: Estate, failure: Failure) -> bool:
 
 def _hosts(estate: Estate) -> frozenset[str]:
     return frozenset(host for host, _ in estate.leads)
+
+
+def routes_shown(flow: Flow) -> bool:
+    """Return whether the topology has the routes of the initiator's database, as far as it shows.
+
+    Scripts without any service of a database are only a part of it (decision 54).
+    """
+    sender = flow.sender
+    return sender.service in SYSTEM_SERVICES or bool(sender.database.services)
 
 
 def is_stale(estate: Estate, service: str) -> bool:

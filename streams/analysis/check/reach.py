@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streams.analysis.check.certain import wrong_port
+from streams.analysis.check.certain import routes_shown, wrong_port
 from streams.analysis.check.proof import (
     evidence,
     lives,
@@ -35,12 +35,17 @@ def _stated(trouble: Trouble) -> Source:
 # --- TA-01, TA-02: nothing leaves the database ---------------------------------------------------
 
 
+def _severity(trouble: Trouble) -> Severity:
+    """Return a warning if the senders' databases show no service: their scripts are only a part."""
+    return _E if any(routes_shown(answer.flow) for answer in trouble.answers) else _W
+
+
 def no_route(estate: Estate) -> Iterable[Finding]:
     """Find databases from which a message has no route at all (M7)."""
     for trouble in _leaving(estate, Cause.NO_ROUTE):
         home = table_of(estate, trouble)
         yield finding_at(
-            "TA-01", _E,
+            "TA-01", _severity(trouble),
             f"{home} has no route for {named(trouble)}: {trouble.phase.value} stays in the "
             f"transmission queue",
             f"Create a route for {trouble.service} in {home.database.name}; "
@@ -65,7 +70,7 @@ def not_here(estate: Estate) -> Iterable[Finding]:
         own = route is not None and route.route.source != home.database.source
         source = route.route.source if route is not None and own else Source()
         yield finding_at(
-            "TA-02", _E,
+            "TA-02", _severity(trouble),
             f"only {by} matches {named(trouble)} in {home}, and no active database of "
             f"{home.instance.name} has it: {trouble.phase.value} stays in the transmission queue",
             f"Create a route for {trouble.service} with the address of its instance; "
@@ -126,21 +131,25 @@ CHECKS = (
     Check(
         "TA-01",
         "No route to a service",
-        (_E,),
+        (_E, _W),
         "reference 2.2, R4 step 7",
         "No route matches. Messages stay in the transmission queue of their database with status "
-        "9750 until a matching route is created or the dialog's lifetime ends.",
+        "9750 until a matching route is created or the dialog's lifetime ends. The finding is a "
+        "warning if the topology has none of the sending database's services: other scripts "
+        "probably create them, and its routes.",
         "Create a route for the service in the sending database.",
         no_route,
     ),
     Check(
         "TA-02",
         "Only LOCAL matches, but the instance does not have the service",
-        (_E,),
+        (_E, _W),
         "reference 2.2, R5.5",
         "Every database has the route AutoCreatedLocal, so a missing route shows up like this: "
         "the engine looks for the service in its own instance, where no active database has it. "
-        "Messages stay in the transmission queue (9796, or 9795 if a broker id is given).",
+        "Messages stay in the transmission queue (9796, or 9795 if a broker id is given). The "
+        "finding is a warning if the topology has none of the sending database's services: other "
+        "scripts probably create them, and its routes.",
         "Create a route for the service with the address of the instance that has it.",
         not_here,
     ),
