@@ -342,3 +342,26 @@ def test_names_after_a_dot_are_no_keywords(tmp_path: Path) -> None:
     assert found.calls == ("Receive",) and not found.receives
     found = procedure(tmp_path, "EXTERNAL NAME Broker.Reader.Receive")
     assert found.external and not found.receives
+
+
+SETUP = "CREATE QUEUE Q\nCREATE SERVICE S ON QUEUE Q\nGO\n"
+START = "BEGIN DIALOG @h FROM SERVICE S TO SERVICE 'T'\nGO\n"
+DROP = "IF EXISTS (SELECT 1 FROM sys.services WHERE name = 'S') DROP SERVICE S\nGO\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "begins"),
+    [
+        (SETUP + START + DROP, 0),
+        (SETUP + START + DROP + START, 1),
+        (SETUP + START + DROP + "CREATE SERVICE S ON QUEUE Q", 1),
+        (DROP + SETUP + START, 1),
+        (SETUP + "CREATE PROC p AS " + START + DROP, 1),
+    ],
+)
+def test_a_dropped_service_ends_what_loose_statements_began(
+    tmp_path: Path, script: str, begins: int
+) -> None:
+    """DROP SERVICE ends its dialogs; a procedure, or a script that makes it again, begins more."""
+    _, database = from_sql(tmp_path, script)
+    assert sum(len(code.begins) for code in database.procedures.values()) == begins

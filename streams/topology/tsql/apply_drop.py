@@ -8,6 +8,7 @@ from typing import Any
 
 from streams.errors import Number
 from streams.prose import listed
+from streams.topology.objects import Service
 from streams.topology.procedures import Procedure
 from streams.topology.tsql.apply_code import notification_name
 from streams.topology.tsql.draft import DatabaseDraft, Sysnames
@@ -74,6 +75,10 @@ def _kept_in(field: str, *, in_schema: bool = False) -> _Dropped:
     return _Dropped(find, remove, in_schema)
 
 
+def _find_service(database: DatabaseDraft, name: str) -> Service | None:
+    return database.services.get(name)
+
+
 def _find_notification(database: DatabaseDraft, name: str) -> Procedure | None:
     return database.procedures.find(notification_name(name))
 
@@ -95,7 +100,7 @@ _DROPPED: Mapping[str, _Dropped] = {
     "message type": _kept_in("message_types"),
     "contract": _kept_in("contracts"),
     "queue": _kept_in("queues", in_schema=True),
-    "service": _kept_in("services"),
+    "service": _Dropped(_find_service, DatabaseDraft.drop_service),
     "broker priority": _kept_in("priorities"),
     "certificate": _kept_in("certificates"),
     "remote service binding": _kept_in("bindings"),

@@ -191,9 +191,18 @@ class DatabaseDraft:
         """Return the body of a script's loose statements, to be extended."""
         return self._loose.setdefault(script, (Body(), source))[0]
 
+    def drop_service(self, service: Service) -> None:
+        """Drop a service, which ends the dialogs that loose statements have begun from it."""
+        del self.services[service.name]
+        for body, _ in self._loose.values():
+            body.drop_service(service.name)
+
     def build(self) -> Database:
         """Return the current database."""
-        loose = {name: body.build(name, source) for name, (body, source) in self._loose.items()}
+        loose = {
+            name: body.build(name, source, self.services)
+            for name, (body, source) in self._loose.items()
+        }
         procedures = {**self.procedures, **loose}
         return replace(
             self.base,

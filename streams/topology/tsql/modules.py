@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from streams.topology.findings import Source
@@ -43,6 +43,7 @@ class Body:
     calls: dict[str, None] = field(default_factory=dict)
     external: bool = False
     _places: dict[Source, int] = field(default_factory=dict)
+    _over: set[int] = field(default_factory=set)
 
     def add(self, evidence: Evidence) -> None:
         """Add one statement."""
@@ -67,10 +68,29 @@ class Body:
         """Yield the dialogs that begin at these places; USE may have left their database."""
         yield from (self._places[place] for place in places if place in self._places)
 
-    def build(self, name: str, source: Source, *, system_types: bool = True) -> Procedure:
-        """Return all the code as a procedure with this name."""
+    def drop_service(self, service: str) -> None:
+        """Record that the dialogs begun so far from a service end, because it is dropped."""
+        self._over.update(at for at, dialog in enumerate(self.begins) if dialog.service == service)
+
+    def build(
+        self,
+        name: str,
+        source: Source,
+        services: Container[str] = (),
+        *,
+        system_types: bool = True,
+    ) -> Procedure:
+        """Return all the code as a procedure with this name.
+
+        ``services``: dialogs from these begin again with the next run of the code, even if they
+        are over.
+        """
+        begins = tuple(
+            dialog for at, dialog in enumerate(self.begins)
+            if at not in self._over or dialog.service in services
+        )  # fmt: skip
         return Procedure(
-            name, tuple(self.begins), tuple(end.source for end in self.ends),
+            name, begins, tuple(end.source for end in self.ends),
             tuple(self.receives), tuple(self.calls),
             () if system_types else tuple(end.compared for end in self.ends),
             external=self.external, source=source,
