@@ -202,16 +202,17 @@ class Fetcher:
         """Return whether Kafka responds but a new client cannot read a record; takes up to 10 s."""
         place = self._topic, self._partition
         began = time.monotonic()
-        search = SilentSearch(self._cluster, place, position, only_start=True)
+        search = SilentSearch(self._cluster, place, position, once=True)
         search.wait()
         if search.found == position:
             return False
         if self._searches is not None:
             self._searches.spend(self._waited + time.monotonic() - began)
-        self._unreadable[position] = None
+        rest = range(position, min(search.found, position + _UNREADABLE))  # behind the same length
+        self._unreadable.update(dict.fromkeys(rest))
         self._expected = _SUSPECTED
         self._next = None  # reading forward from here would wait in vain
-        if len(self._unreadable) > _UNREADABLE:
+        while len(self._unreadable) > _UNREADABLE:
             self._unreadable.popitem(last=False)
         return True
 

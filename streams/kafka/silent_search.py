@@ -44,16 +44,14 @@ class SilentSearch:
     An offset counts as unreadable if the client's statistics show at least two responses for it
     that the client could not parse. Then the search continues after the batch that contains the
     offset. After the search has ``ended``, ``found`` is the offset after the last unreadable batch.
-    If ``found`` is ``start``, the log is readable there. With ``only_start``, the search ends with
-    the first offset.
+    If ``found`` is ``start``, the log is readable there. With ``once``, the search ends with the
+    first batch.
     """
 
-    def __init__(
-        self, cluster: Cluster, place: Place, start: int, *, only_start: bool = False
-    ) -> None:
+    def __init__(self, cluster: Cluster, place: Place, start: int, *, once: bool = False) -> None:
         self.place, self.start, self.found = place, start, start
         self.ended = False
-        self._cluster, self._only_start = cluster, only_start
+        self._cluster, self._once = cluster, once
         self._reported: tuple[int, int] | None = None
         self._thread = threading.Thread(target=self._run, name="unreadable", daemon=True)
         self._thread.start()
@@ -66,7 +64,7 @@ class SilentSearch:
         probe = stored = None
         until = time.monotonic() + _SEARCH
         try:
-            stored = None if self._only_start else self._cluster.stored_batches()
+            stored = self._cluster.stored_batches()
             probe = self._cluster.consumer(
                 f"{self._cluster.topics.prefix}reader",
                 stats=self._report,
@@ -79,7 +77,7 @@ class SilentSearch:
                 else:
                     left = until - time.monotonic()
                     self.found = stored.first_with_records(self.place, self.found, left).stop
-                if self._only_start:
+                if self._once:
                     break
         except Exception as error:
             log.warning("%s/%d@%d: %s", *self.place, self.found, error)

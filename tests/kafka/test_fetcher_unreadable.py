@@ -155,18 +155,18 @@ def test_a_body_that_cannot_be_read_from_its_offset_counts_as_deleted(
         return next_of(self, is_there)
 
     monkeypatch.setattr(Fetcher, "_next_of", noted)
-    bodies, _ = fetcher_of(kafka, unique, good(b"first"), bad, good(b"last"))
-    for offset in (2, 3):
+    bodies, _ = fetcher_of(kafka, unique, good(b"first"), bad, bad, good(b"last"))
+    for offset in (2, 3, 5, 6):
         with pytest.raises(GoneError, match=f"/0@{offset} is in an unreadable batch"):
             bodies.fetch(offset)
-    assert waits == [False, True], "after the first, it waits less"
+    assert waits == [False, True], "once for each batch, and less after the first"
     bodies.close()
-    for offset in (2, 3):
+    for offset in (2, 3, 5, 6):
         with pytest.raises(GoneError, match=f"/0@{offset} is in an unreadable batch"):
             bodies.fetch(offset)
     assert len(waits) == 2, "they are remembered"
-    assert bodies.is_unreadable(2) and not bodies.is_unreadable(4)
-    assert values(bodies, 0, 4) == [b"first", b"last"]
+    assert bodies.is_unreadable(2) and not bodies.is_unreadable(7)
+    assert values(bodies, 0, 7) == [b"first", b"last"]
     bodies.close()
 
 

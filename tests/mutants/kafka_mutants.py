@@ -225,9 +225,16 @@ MUTANTS = (
         f"{_CHECKED_TESTS}::test_many_unreadable_offsets_take_few_fetches",
     ),
     KafkaMutant(
+        "search for each record of an unreadable batch",
+        _FETCHER,
+        "range(position, min(search.found, position + _UNREADABLE))",
+        "range(position, position + 1)",
+        "kafka/test_fetcher_unreadable.py",
+    ),
+    KafkaMutant(
         "end a silent search after one batch",
         "kafka/silent_search.py",
-        "                if self._only_start:\n",
+        "                if self._once:\n",
         "                if True:\n",
         f"{_CHECKED_TESTS}::test_a_search_passes_no_readable_record",
     ),

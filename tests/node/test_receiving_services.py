@@ -170,6 +170,13 @@ def test_a_target_refuses_what_no_sender_may_send() -> None:
         (Validation.WELL_FORMED_XML, None, b"<a/>", True),
         (Validation.VALID_XML, SCHEMA, b'<order xmlns="urn:order">1</order>', True),
         (Validation.VALID_XML, SCHEMA, b'<order xmlns="urn:order">one</order>', False),
+        # Bytes without "<" at their start are no path of a file.
+        (
+            Validation.VALID_XML,
+            SCHEMA,
+            '<order xmlns="urn:order">1</order>'.encode("utf-16-be"),
+            True,
+        ),
         (Validation.VALID_XML, SCHEMA, b"<order>1</order>", False),
         (Validation.VALID_XML, SCHEMA, b"<a", False),
         (Validation.VALID_XML, "<?xml version='1.0'?>" + SCHEMA + SECOND, b"<note/>", True),

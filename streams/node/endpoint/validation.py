@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
+from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from streams.cpu_limit import TooExpensiveError, limited
@@ -152,7 +153,7 @@ def _fits(schema: str, body: bytes) -> bool:
         return False
     if not is_checkable(body, lists=compiled.lists, steps=compiled.steps):
         return False
-    check, most = partial(compiled.validator.is_valid, body), len(body) // 2
+    check, most = partial(compiled.validator.is_valid, BytesIO(body)), len(body) // 2
     try:
         return limited(_MOST_CPU, check, partial(_unchecked, schema, len(body), most))
     except TooExpensiveError:
