@@ -5,13 +5,14 @@
 ``catalog``; ``acls`` and ``brokers`` concern users and brokers.
 
 Every consumer is a ``checked_consumer``, which skips malformed batches that only a hostile writer
-sends (``stored_batches``, ``silent_search``; ``access`` is how they connect). Modules that read:
-``reader`` reads partitions to their ends, ``follow`` and ``spans`` read many topics, and
-``fetcher`` fetches single records, within a ``search_time``. ``bounded_poll`` takes records that a
-client has already fetched, and ``headers`` reads the headers of a record. ``transactor`` writes in
-a transaction; ``fenced`` recognizes a client whose name another process has taken. Modules for
-offsets and groups: ``commits``, ``committed``, ``offset_metadata``, ``lag``, ``members``,
-``coordinator``; ``trim`` deletes the beginnings of logs.
+sends (``stored_batches``, ``silent_search``; ``access`` is how they connect). ``stored_records``
+reads records that the client cannot read. Modules that read: ``reader`` reads partitions to their
+ends, ``follow`` and ``spans`` read many topics, and ``recent_records`` reads the newest records.
+``fetcher`` fetches single records, within a ``search_time``, with a ``record_cache``.
+``bounded_poll`` takes records that a client has already fetched, and ``headers`` reads the headers
+of a record. ``transactor`` writes in a transaction; ``fenced`` recognizes a client whose name
+another process has taken. Modules for offsets and groups: ``commits``, ``committed``,
+``offset_metadata``, ``lag``, ``members``, ``coordinator``; ``trim`` deletes the beginnings of logs.
 
 Errors and watchdogs: ``failure`` turns exceptions into errors with a remedy; ``patience`` limits
 calls that may never return; ``outage``, ``lost_brokers``, ``stalled_fetch``,
@@ -61,7 +62,7 @@ from streams.kafka.create_topics import create, grow
 from streams.kafka.deploy import Deployment, deploy, find_beyond_apply, preview, specs_of
 from streams.kafka.failure import is_forbidden, is_passing, worded
 from streams.kafka.fenced import FENCED, LOST, WITHOUT_ID, FencedError, is_displaced, is_fatal
-from streams.kafka.fetcher import CACHE_BYTES, Fetcher, GoneError
+from streams.kafka.fetcher import Fetcher, GoneError
 from streams.kafka.headers import Headers, headers_of, size_of
 from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung, find_open
 from streams.kafka.lag import Lags, read_begins, read_ends, read_highs, read_lags
@@ -78,6 +79,7 @@ from streams.kafka.reader import (
 )
 from streams.kafka.reassign_new_topics import Returning
 from streams.kafka.recent_records import GATHERED, PROMPT, is_at_end, pausing, start_before_newest
+from streams.kafka.record_cache import CACHE_BYTES
 from streams.kafka.search_time import NotNowError, SearchTime
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stalled_fetch import StalledFetch

@@ -14,13 +14,11 @@ from streams.kafka.checked_consumer import CheckedConsumer
 from streams.kafka.cluster import Cluster, Message
 from streams.kafka.headers import size_of
 from streams.kafka.reader import next_of
+from streams.kafka.record_cache import CACHE_BYTES, RecordCache
 from streams.kafka.search_time import NotNowError, SearchTime
 from streams.kafka.silent_search import SilentSearch
+from streams.kafka.stored_batches import StoredBatches, UnknownError
 
-CACHE_BYTES = 48 << 20
-"""The total size of the caches of all :class:`Fetcher` of a worker."""
-RECORD_BYTES = 1_024
-"""The bytes of a record besides its key and value: headers, and Python's objects."""
 _SKIP, _SKIP_BYTES = 600, 2 << 20
 """Maximum number of records and bytes to skip; skipping more takes longer than a new fetch (5 ms).
 
@@ -37,8 +35,6 @@ _UNREADABLE = 20_000
 """Maximum number of unreadable records to remember."""
 _AT_ONCE = 500
 """Maximum number of records that one call takes from the client."""
-_LARGE, _SHARE = 128 << 10, 16
-"""A record that exceeds both this size and 1/16 of the cache does not evict other records."""
 
 
 class GoneError(SurroundingsError):
@@ -50,21 +46,17 @@ class Fetcher:
 
     Workers keep offsets instead of bodies, and reread bodies when they are needed. A caller that
     needs several records requests them in offset order, so that the log is read forward once. The
-    cache has up to ``cache_bytes``, counting keys, values, headers and :data:`RECORD_BYTES` per
-    record. Skipped records are also cached, because the next call often needs them: the messages of
-    waiting dialogs are interleaved. Large records use only free space.
+    cache has up to ``cache_bytes`` (:class:`RecordCache`). Skipped records are also cached, because
+    the next call often needs them: the messages of waiting dialogs are interleaved.
 
     A batch that Kafka's client cannot read blocks reading forward (decision 46). The fetcher
     remembers its place and seeks past the batch the next time. There may be many such batches. So
     after the first, the fetcher seeks past the next hundred gaps, which takes as long as waiting
     once.
 
-    A record counts as deleted if a new client cannot read it from its offset. Such a record may
-    have been read before, in one pass with an earlier record of its batch whose length is 2^32 too
-    high (decision 47). All records of a batch have the same writer, so other writers lose nothing.
-
-    Such a search takes a few tenths of a second. If the time for ``searches`` is used up, the
-    fetcher raises NotNowError instead.
+    A record that the client does not return from its offset is read from its stored batch. If this
+    is not possible, and a new client cannot read the record either, it counts as deleted (decision
+    47). If the time for ``searches`` is used up, the fetcher raises NotNowError instead.
 
     ``bytes_returned`` counts the bytes of requested records, ``bytes_read`` the bytes of all
     records read from Kafka, requested or skipped. Both counts include headers.
@@ -78,12 +70,12 @@ class Fetcher:
         cache_bytes: int = CACHE_BYTES,
         searches: SearchTime | None = None,
     ) -> None:
-        self._topic, self._partition, self._limit = topic, partition, cache_bytes
+        self._topic, self._partition = topic, partition
         self._cluster, self._searches = cluster, searches
-        self._large = max(_LARGE, cache_bytes // _SHARE)
-        self.bytes_returned = self.bytes_read = self._rested_at = self._size = 0
+        self.bytes_returned = self.bytes_read = self._rested_at = 0
         self._consumer: CheckedConsumer | None = None
-        self._cache: OrderedDict[int, tuple[Message, int]] = OrderedDict()
+        self._stored: StoredBatches | None = None
+        self._cache = RecordCache(cache_bytes)
         self._read: deque[Message] = deque()
         self._next: int | None = None  # next offset to read; None before the first fetch
         self._blocked: list[int] = []  # ascending offsets from which nothing could be read
@@ -95,25 +87,7 @@ class Fetcher:
 
     def remember(self, message: Message) -> None:
         """Cache a record that another consumer has just read, because it may be needed again."""
-        self._keep(message, size_of(message))
-
-    def _keep(self, message: Message, size: int) -> None:
-        offset = message.offset()
-        assert offset is not None
-        if offset in self._cache:
-            return
-        self._cache[offset] = message, size
-        if size > self._large:
-            self._cache.move_to_end(offset, last=False)  # it will be evicted before other records
-        self._size += size + RECORD_BYTES
-        while self._size > self._limit:
-            _, (_, evicted) = self._cache.popitem(last=False)
-            self._size -= evicted + RECORD_BYTES
-
-    def _forget(self, position: int) -> None:
-        cached = self._cache.pop(position, None)
-        if cached is not None:
-            self._size -= cached[1] + RECORD_BYTES
+        self._cache.keep(message, size_of(message))
 
     def fetch(self, position: int, *, directly: bool = False) -> Message:
         """Return the record at an offset; raise GoneError if it was deleted or is unreadable.
@@ -123,7 +97,7 @@ class Fetcher:
         is not used, and the fetch begins at the offset, so records before it are not read (5 ms).
         """
         if directly:
-            self._forget(position)
+            self._cache.forget(position)
         found = self._cache.get(position)
         if found is not None:
             self.bytes_returned += found[1]
@@ -132,12 +106,16 @@ class Fetcher:
             raise self._lost(position)
         if position == self._unsearched and not self._may_search():
             raise self._not_now(position)
+        if self._expected and (stored := self._read_stored(position)) is not None:
+            return stored
         is_there = self._go_to(position, seeks=directly)
         skipped = self.bytes_read + _SKIP_BYTES
         blocked, since = None, 0.0
         while True:
             message = self._read.popleft() if self._read else self._next_of(is_there)
             if message is None and is_there:
+                if (stored := self._read_stored(position)) is not None:
+                    return stored
                 if not self._may_search():
                     self._unsearched, self._next = position, None
                     raise self._not_now(position)
@@ -171,7 +149,7 @@ class Fetcher:
             )
         offset, size = message.offset() or 0, size_of(message)
         self.bytes_read += size
-        self._keep(message, size)
+        self._cache.keep(message, size)
         self._next = offset + 1
         return offset, size
 
@@ -193,6 +171,27 @@ class Fetcher:
         return message
 
     # --- records that cannot be fetched at their offsets -----------------------------------------
+
+    def _read_stored(self, position: int) -> Message | None:
+        """Return a record as the broker reads it, and cache the other records of its batch.
+
+        Returns ``None`` if the batch is compressed, or if Kafka does not respond.
+        """
+        self._stored = self._stored or self._cluster.stored_batches()
+        if self._stored is None:
+            return None
+        try:
+            records = self._stored.records_at((self._topic, self._partition), position)
+        except UnknownError:
+            return None
+        found = next((record for record in records if record.offset() == position), None)
+        if found is not None:
+            self._expected, self._next = max(self._expected - 1, 0) or _SUSPECTED, None
+            self.bytes_returned += size_of(found)
+            for record in records:
+                self.bytes_read += size_of(record)
+                self._cache.keep(record, size_of(record))
+        return found
 
     def is_unreadable(self, position: int) -> bool:
         """Return whether a record is known to be unreadable."""
@@ -295,6 +294,7 @@ class Fetcher:
     def close(self) -> None:
         """Close the consumer; the next fetch creates a new consumer."""
         self._read.clear()
-        if self._consumer is not None:
-            self._consumer.close()
-            self._consumer = None
+        for one in (self._consumer, self._stored):
+            if one is not None:
+                one.close()
+        self._consumer = self._stored = None

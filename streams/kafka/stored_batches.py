@@ -1,4 +1,4 @@
-"""Read the headers of stored batches, which Kafka's client (librdkafka) does not show.
+"""Read stored batches as Kafka has stored them, which its client (librdkafka) does not show.
 
 When a broker stores a batch, it assigns the batch's first offset, and it checks that the last
 offset matches the number of records. So the offsets of a batch are correct even if a hostile
@@ -14,11 +14,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
+
+from confluent_kafka import Message
 
 from streams.causes import Causes, more
 from streams.kafka.access import access_of
 from streams.kafka.stalled_fetch import Place
+from streams.kafka.stored_records import records_of
 
 log = logging.getLogger("hopline.kafka")
 
@@ -64,6 +68,7 @@ class Fetched(NamedTuple):
 
     batches: list[Batch]
     aborted: list[tuple[int, int]]
+    data: bytes = b""
 
 
 class Known(NamedTuple):
@@ -102,13 +107,23 @@ class StoredBatches:
             known = self._known.get(place)
             now = time.monotonic()
             if known is None or not known.start <= start < known.stop or now > known.until:
-                self._known[place] = known = self._fetch(place, start, size)
+                self._known[place] = known = _known(start, self._fetch(place, start, size))
             found = next((offsets for offsets in known.readable if offsets.stop > start), None)
             if found is not None:
                 return found
             start, size = known.stop, _FETCH_MORE
             if time.monotonic() >= until:
                 raise UnknownError(start)
+
+    def records_at(self, place: Place, offset: int) -> list[Message]:
+        """Return the records of the batch that contains an offset, as the broker reads them.
+
+        The result is empty if the batch is compressed. Raises UnknownError if Kafka does not
+        respond.
+        """
+        with suppress(IndexError):  # no broker stores such a batch
+            return list(records_of(place, self._fetch(place, offset, 1).data))
+        return []
 
     def close(self) -> None:
         """Close the connections, and end the thread."""
@@ -121,8 +136,8 @@ class StoredBatches:
         self._thread.join()
         loop.close()
 
-    def _fetch(self, place: Place, start: int, size: int) -> Known:
-        """Return what a response shows: at least one batch, that at ``start`` or the next one."""
+    def _fetch(self, place: Place, start: int, size: int) -> Fetched:
+        """Return a response with at least one batch, that at ``start`` or the next one."""
         from aiokafka.errors import KafkaError  # importing aiokafka takes 0.1 s
 
         request = asyncio.wait_for(self._request(place, start, size), _TIMEOUT)
@@ -132,8 +147,7 @@ class StoredBatches:
             raise self._failed(place, start, repr(error)) from error
         if not fetched.batches or fetched.batches[0].offsets.stop <= start:
             raise self._failed(place, start, "the response contains no batch")
-        stop = fetched.batches[-1].offsets.stop
-        return Known(start, stop, readable(fetched), time.monotonic() + _KEPT)
+        return fetched
 
     def _running(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -173,7 +187,8 @@ class StoredBatches:
         if code:
             raise for_code(code)
         aborted = about[2] if response.API_VERSION >= 11 else about[-2]  # then, a replica follows
-        return Fetched(list(headers(about[-1] or b"")), list(aborted or ()))
+        data = about[-1] or b""
+        return Fetched(list(headers(data)), list(aborted or ()), data)
 
     async def _connected(self) -> Any:
         from aiokafka.client import AIOKafkaClient
@@ -191,6 +206,11 @@ class StoredBatches:
                 if connection._writer is not None:
                     connection._writer.transport.abort()
             await client.close()
+
+
+def _known(start: int, fetched: Fetched) -> Known:
+    stop = fetched.batches[-1].offsets.stop
+    return Known(start, stop, readable(fetched), time.monotonic() + _KEPT)
 
 
 def headers(data: bytes) -> Iterator[Batch]:

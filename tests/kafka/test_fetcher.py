@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streams.kafka import Fetcher, GoneError, read_all
-from streams.kafka.fetcher import RECORD_BYTES
+from streams.kafka.record_cache import RECORD_BYTES
 from streams.wire import Topics
 from tests.kafka.a_topic import made, write
 from tests.running import until_stable

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from streams.kafka import Fetcher, GoneError, NotNowError, SearchTime, fetcher
+from streams.kafka import Cluster, Fetcher, GoneError, NotNowError, SearchTime, fetcher
 from streams.wire import Topics
-from tests.kafka.raw_batch import FAR, append, batch, disguised, record
+from tests.kafka.raw_batch import FAR, UNCOMPRESSED, append, batch, disguised, record
 from tests.kafka.test_checked_consumer import good, topic_of
 from tests.workers.rig import HookedCluster
 
@@ -171,6 +171,38 @@ def test_a_body_that_cannot_be_read_from_its_offset_counts_as_deleted(
 
 
 @pytest.mark.usefixtures("impatient")
+def test_bodies_behind_a_wrong_length_are_read_as_the_broker_reads_them(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One wait shows that the client cannot read; the following batches take none."""
+    waits, next_of = list[bool](), Fetcher._next_of
+
+    def noted(self: Fetcher, is_there: bool) -> Any:
+        waits.append(is_there)
+        return next_of(self, is_there)
+
+    monkeypatch.setattr(Fetcher, "_next_of", noted)
+    _, topic = topic_of(kafka, unique, UNCOMPRESSED)
+    bad = [
+        batch(
+            record(0, longer=FAR),
+            record(1, value=b"%d" % n, headers=[(b"a", b"b")]),
+            codec=UNCOMPRESSED,
+        )
+        for n in range(20)
+    ]
+    for one in (*bad, good(b"last", UNCOMPRESSED)):
+        append(kafka, topic, one)
+    bodies = Fetcher(Cluster(kafka, Topics(unique)), topic, 0)
+    found = [bodies.fetch(2 * n + 1) for n in range(20)]
+    assert [one.value() for one in found] == [b"%d" % n for n in range(20)]
+    assert {(one.key(), *one.headers()) for one in found} == {(b"k", ("a", b"b"))}
+    assert waits == [True]
+    assert values(bodies, 0, 40) == [b"v", b"last"]
+    bodies.close()
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_search_begins_only_if_there_is_time(kafka: str, unique: str) -> None:
     """Without time, the fetcher waits once for the record, and then not at all."""
     bad = batch(record(0, length=500), record(1, value=b"body"))
@@ -249,8 +281,8 @@ def test_the_cache_counts_a_record_that_is_fetched_directly_only_once(
 ) -> None:
     bodies, _ = fetcher_of(kafka, unique, good(b"0"), cache_bytes=1 << 20)
     values(bodies, 0)
-    size = bodies._size
+    size = bodies._cache.size
     for _ in range(3):
         bodies.fetch(0, directly=True)
-    assert bodies._size == size > 0
+    assert bodies._cache.size == size > 0
     bodies.close()

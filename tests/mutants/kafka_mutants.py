@@ -225,6 +225,20 @@ MUTANTS = (
         f"{_CHECKED_TESTS}::test_many_unreadable_offsets_take_few_fetches",
     ),
     KafkaMutant(
+        "read lengths as the client reads them",
+        "kafka/stored_records.py",
+        "bits: int = _BITS",
+        "bits: int = -1",
+        "kafka/test_stored_records.py",
+    ),
+    KafkaMutant(
+        "wait for each body behind a wrong length",
+        _FETCHER,
+        "        if self._expected and (stored :=",
+        "        if False and (stored :=",
+        "kafka/test_fetcher_unreadable.py",
+    ),
+    KafkaMutant(
         "search for each record of an unreadable batch",
         _FETCHER,
         "range(position, min(search.found, position + _UNREADABLE))",
@@ -1650,7 +1664,7 @@ MUTANTS = (
     KafkaMutant(
         "fetch directly what is cached",
         _FETCHER,
-        "        if directly:\n            self._forget(position)\n",
+        "        if directly:\n            self._cache.forget(position)\n",
         "",
         "kafka/test_fetcher_unreadable.py",
     ),
@@ -1672,8 +1686,8 @@ MUTANTS = (
     ),
     KafkaMutant(
         "cache without a bound",
-        _FETCHER,
-        "        while self._size > self._limit:\n",
+        "kafka/record_cache.py",
+        "        while self.size > self._limit:\n",
         "        while False:\n",
         "kafka/test_fetcher.py",
     ),
