@@ -107,6 +107,7 @@ class Fetcher:
         if position == self._unsearched and not self._may_search():
             raise self._not_now(position)
         if self._expected and (stored := self._read_stored(position)) is not None:
+            self._expected -= 1
             return stored
         is_there = self._go_to(position, seeks=directly)
         skipped = self.bytes_read + _SKIP_BYTES
@@ -115,6 +116,7 @@ class Fetcher:
             message = self._read.popleft() if self._read else self._next_of(is_there)
             if message is None and is_there:
                 if (stored := self._read_stored(position)) is not None:
+                    self._expected = _SUSPECTED
                     return stored
                 if not self._may_search():
                     self._unsearched, self._next = position, None
@@ -173,10 +175,7 @@ class Fetcher:
     # --- records that cannot be fetched at their offsets -----------------------------------------
 
     def _read_stored(self, position: int) -> Message | None:
-        """Return a record as the broker reads it, and cache the other records of its batch.
-
-        Returns ``None`` if the batch is compressed, or if Kafka does not respond.
-        """
+        """Return a record of a stored batch that is not compressed, and cache the whole batch."""
         self._stored = self._stored or self._cluster.stored_batches()
         if self._stored is None:
             return None
@@ -186,7 +185,7 @@ class Fetcher:
             return None
         found = next((record for record in records if record.offset() == position), None)
         if found is not None:
-            self._expected, self._next = max(self._expected - 1, 0) or _SUSPECTED, None
+            self._next = None
             self.bytes_returned += size_of(found)
             for record in records:
                 self.bytes_read += size_of(record)

@@ -203,6 +203,24 @@ def test_bodies_behind_a_wrong_length_are_read_as_the_broker_reads_them(
 
 
 @pytest.mark.usefixtures("impatient")
+def test_after_some_bodies_the_client_reads_again(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetcher, "_SUSPECTED", 2)
+    _, topic = topic_of(kafka, unique, UNCOMPRESSED)
+    bad = batch(record(0, longer=FAR), record(1, value=b"1"), codec=UNCOMPRESSED)
+    for one in (bad, *(good(b"%d" % n, UNCOMPRESSED) for n in range(2, 7))):
+        append(kafka, topic, one)
+    bodies = Fetcher(Cluster(kafka, Topics(unique)), topic, 0)
+    read, by = list[bool](), bodies._read_stored
+    monkeypatch.setattr(bodies, "_read_stored", lambda at: read.append(True) or by(at))
+    for offset in range(1, 7):
+        assert bodies.fetch(offset, directly=True).value() == b"%d" % offset
+    assert len(read) == 3
+    bodies.close()
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_search_begins_only_if_there_is_time(kafka: str, unique: str) -> None:
     """Without time, the fetcher waits once for the record, and then not at all."""
     bad = batch(record(0, length=500), record(1, value=b"body"))

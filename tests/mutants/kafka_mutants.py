@@ -239,6 +239,13 @@ MUTANTS = (
         "kafka/test_fetcher_unreadable.py",
     ),
     KafkaMutant(
+        "never read a body with the client again",
+        _FETCHER,
+        "            self._expected -= 1\n            return stored\n",
+        "            return stored\n",
+        "kafka/test_fetcher_unreadable.py",
+    ),
+    KafkaMutant(
         "search for each record of an unreadable batch",
         _FETCHER,
         "range(position, min(search.found, position + _UNREADABLE))",
