@@ -75,7 +75,7 @@ class Procedure:
 
     @property
     def ends_on(self) -> tuple[str, ...]:
-        """Return the message types to which IF limits all END CONVERSATION, if it does so."""
+        """Return the message types for which the code ends conversations; empty if for all types."""
         found: set[str] = set()
         for comparisons in self.compared:
             if not comparisons:

@@ -49,7 +49,7 @@ CHECKS = (
         "silently drops a copy that does not fit (11289), and the sender retries. How much memory "
         "is needed depends on the traffic. The minimum for a burst on all flows is one fragment "
         "of 64 KiB for each flow and direction.",
-        "Raise MESSAGE_FORWARD_SIZE. `hopline simulate` shows how much a given traffic needs.",
+        "Raise MESSAGE_FORWARD_SIZE. `hopline simulate` shows how much a scenario needs.",
         budgets,
     ),
 )

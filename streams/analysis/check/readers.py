@@ -23,7 +23,7 @@ class Code:
 
     Code in an assembly is unknown, like code that is not in the scripts. ``announced``: the queues
     whose readers an event notification starts. ``cleans``: some code ends conversations that it has
-    neither begun nor received, as jobs do that clean up.
+    neither begun nor received, like a cleanup job.
     """
 
     known: Mapping[str, Procedure]
