@@ -70,7 +70,7 @@ class Fetcher:
         cache_bytes: int = CACHE_BYTES,
         searches: SearchTime | None = None,
     ) -> None:
-        self._topic, self._partition = topic, partition
+        self._topic, self._partition = self._place = topic, partition
         self._cluster, self._searches = cluster, searches
         self.bytes_returned = self.bytes_read = self._rested_at = 0
         self._consumer: CheckedConsumer | None = None
@@ -106,9 +106,10 @@ class Fetcher:
             raise self._lost(position)
         if position == self._unsearched and not self._may_search():
             raise self._not_now(position)
-        if self._expected and (stored := self._read_stored(position)) is not None:
+        if self._expected:
             self._expected -= 1
-            return stored
+            if (stored := self._read_stored(position)) is not None:
+                return stored
         is_there = self._go_to(position, seeks=directly)
         skipped = self.bytes_read + _SKIP_BYTES
         blocked, since = None, 0.0
@@ -175,12 +176,12 @@ class Fetcher:
     # --- records that cannot be fetched at their offsets -----------------------------------------
 
     def _read_stored(self, position: int) -> Message | None:
-        """Return a record of a stored batch that is not compressed, and cache the whole batch."""
+        """Return a record of a stored batch that is not compressed; cache what follows it there."""
         self._stored = self._stored or self._cluster.stored_batches()
         if self._stored is None:
             return None
         try:
-            records = self._stored.records_at((self._topic, self._partition), position)
+            records = self._stored.records_at(self._place, position, self._cache.half)
         except UnknownError:
             return None
         found = next((record for record in records if record.offset() == position), None)
@@ -198,9 +199,8 @@ class Fetcher:
 
     def _proves_unreadable(self, position: int) -> bool:
         """Return whether Kafka responds but a new client cannot read a record; takes up to 10 s."""
-        place = self._topic, self._partition
         began = time.monotonic()
-        search = SilentSearch(self._cluster, place, position, once=True)
+        search = SilentSearch(self._cluster, self._place, position, once=True)
         search.wait()
         if search.found == position:
             return False

@@ -72,11 +72,10 @@ class SilentSearch:
                 **_PROBE,
             )
             while time.monotonic() < until and self._is_unreadable(probe, self.found):
-                if stored is None:
-                    self.found += 1
-                else:
+                at, self.found = self.found, self.found + 1  # it is unreadable, whatever follows
+                if stored is not None:
                     left = until - time.monotonic()
-                    self.found = stored.first_with_records(self.place, self.found, left).stop
+                    self.found = stored.first_with_records(self.place, at, left).stop
                 if self._once:
                     break
         except Exception as error:

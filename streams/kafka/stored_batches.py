@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any, NamedTuple
 
 from confluent_kafka import Message
@@ -115,14 +116,15 @@ class StoredBatches:
             if time.monotonic() >= until:
                 raise UnknownError(start)
 
-    def records_at(self, place: Place, offset: int) -> list[Message]:
-        """Return the records of the batch that contains an offset, as the broker reads them.
+    def records_at(self, place: Place, offset: int, most: int) -> list[Message]:
+        """Return at most ``most`` records of a batch from an offset on, as the broker reads them.
 
         The result is empty if the batch is compressed. Raises UnknownError if Kafka does not
         respond.
         """
         with suppress(IndexError):  # no broker stores such a batch
-            return list(records_of(place, self._fetch(place, offset, 1).data))
+            data = self._fetch(place, offset, 1).data
+            return list(islice(records_of(place, data, offset), most))
         return []
 
     def close(self) -> None:

@@ -10,30 +10,35 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
+from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, Message
 
 from streams.kafka.stalled_fetch import Place
 
-_HEADER = struct.Struct(">q13xh4xq22xi")
-"""Of a batch: first offset, attributes, first timestamp, number of records."""
-_CODEC = 0b111
+_HEADER = struct.Struct(">q13xh4xqq14xi")
+"""Of a batch: first offset, attributes, first and highest timestamp, number of records."""
+_CODEC, _LOG_APPEND_TIME = 0b111, 0b1000
 _BITS = 0xFFFF_FFFF
 
 
-def records_of(place: Place, batch: bytes) -> Iterator[Message]:
-    """Yield the records of a batch; none if it is compressed.
+def records_of(place: Place, batch: bytes, start: int = 0) -> Iterator[Message]:
+    """Yield the records of a batch from an offset on; none if it is compressed.
 
     Raises IndexError if the batch is incomplete.
     """
-    first, attributes, timestamp, count = _HEADER.unpack_from(batch)
-    at = _HEADER.size if not attributes & _CODEC else len(batch)
-    for number in range(count if at < len(batch) else 0):
+    first, attributes, created, appended, count = _HEADER.unpack_from(batch)
+    if attributes & _CODEC:
+        return
+    at, when = _HEADER.size, appended if attributes & _LOG_APPEND_TIME else None
+    for offset in range(first, first + count):
         length, at = _varint(batch, at)
-        yield _record(place, batch, at, first + number, timestamp)
+        if offset >= start:
+            yield _record(place, batch, at, offset, created, when)
         at += length
 
 
-def _record(place: Place, batch: bytes, at: int, offset: int, timestamp: int) -> Message:
+def _record(
+    place: Place, batch: bytes, at: int, offset: int, created: int, appended: int | None
+) -> Message:
     later, at = _varint(batch, at + 1, bits=-1)
     _, at = _varint(batch, at)  # the stated offset
     key, at = _bytes(batch, at)
@@ -43,10 +48,14 @@ def _record(place: Place, batch: bytes, at: int, offset: int, timestamp: int) ->
     for _ in range(count):
         name, at = _bytes(batch, at)
         content, at = _bytes(batch, at)
-        headers.append(((name or b"").decode(errors="replace"), content))
+        # The client ends a name at its first NUL, and adds times as numbers of 64 bits.
+        headers.append(((name or b"").partition(b"\0")[0].decode(errors="replace"), content))
+    timestamp = TIMESTAMP_CREATE_TIME, (created + later + 2**63) % 2**64 - 2**63
+    if appended is not None:
+        timestamp = TIMESTAMP_LOG_APPEND_TIME, appended
     return Message(
         topic=place[0], partition=place[1], offset=offset, key=key, value=value, headers=headers,
-        timestamp=(TIMESTAMP_CREATE_TIME, timestamp + later),
+        timestamp=timestamp,
     )  # fmt: skip
 
 

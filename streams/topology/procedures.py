@@ -75,7 +75,7 @@ class Procedure:
 
     @property
     def ends_on(self) -> tuple[str, ...]:
-        """Return the message types for which the code ends conversations; empty if for all types."""
+        """Return the message types for which the code ends conversations; empty if for all."""
         found: set[str] = set()
         for comparisons in self.compared:
             if not comparisons:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from streams.kafka import Cluster, Fetcher, GoneError, NotNowError, SearchTime, fetcher
+from streams.kafka.stored_batches import StoredBatches, UnknownError
 from streams.wire import Topics
 from tests.kafka.raw_batch import FAR, UNCOMPRESSED, append, batch, disguised, record
 from tests.kafka.test_checked_consumer import good, topic_of
@@ -199,6 +200,53 @@ def test_bodies_behind_a_wrong_length_are_read_as_the_broker_reads_them(
     assert {(one.key(), *one.headers()) for one in found} == {(b"k", ("a", b"b"))}
     assert waits == [True]
     assert values(bodies, 0, 40) == [b"v", b"last"]
+    bodies.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_large_batch_is_not_read_again_for_each_body(kafka: str, unique: str) -> None:
+    """The cache has room for 20 of its records."""
+    _, topic = topic_of(kafka, unique, UNCOMPRESSED)
+    bad = (record(0, longer=FAR), *(record(n, value=b"%d" % n) for n in range(1, 200)))
+    append(kafka, topic, batch(*bad, codec=UNCOMPRESSED))
+    bodies = Fetcher(Cluster(kafka, Topics(unique)), topic, 0, 20 * 1_100)
+    assert values(bodies, 1) == [b"1"]
+    assert bodies._stored is not None
+    read, by = list[int](), bodies._stored.records_at
+    bodies._stored.records_at = lambda *at: read.append(1) or by(*at)  # type: ignore[method-assign, func-returns-value]
+    assert values(bodies, *range(2, 50)) == [b"%d" % n for n in range(2, 50)]
+    assert len(read) <= 6
+    bodies.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_after_an_unreadable_batch_few_stored_batches_are_requested(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are compressed, so the client must read them."""
+    monkeypatch.setattr(fetcher, "_SUSPECTED", 3)
+    silent = batch(record(0, longer=FAR), record(1))
+    bodies, _ = fetcher_of(kafka, unique, silent, *(good(b"%d" % n) for n in range(2, 20)))
+    with pytest.raises(GoneError):
+        bodies.fetch(1)
+    read, by = list[int](), bodies._read_stored
+    monkeypatch.setattr(bodies, "_read_stored", lambda at: read.append(at) or by(at))
+    assert values(bodies, *range(2, 20)) == [b"%d" % n for n in range(2, 20)]
+    assert len(read) <= 3
+    bodies.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_body_is_gone_although_headers_cannot_be_requested(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: StoredBatches, place: Any, start: int, size: int) -> Any:
+        raise UnknownError(start)
+
+    monkeypatch.setattr(StoredBatches, "_fetch", fails)
+    bodies, _ = fetcher_of(kafka, unique, batch(record(0, longer=FAR), record(1)))
+    with pytest.raises(GoneError, match="/0@1 is in an unreadable batch"):
+        bodies.fetch(1)
     bodies.close()
 
 

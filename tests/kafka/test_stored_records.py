@@ -39,6 +39,25 @@ def test_lengths_have_32_bits(longer: int) -> None:
     assert [one.value() for one in found] == [b"a", b"b"]
 
 
+def test_names_end_at_nul_as_for_the_client() -> None:
+    [found] = read(record(headers=[(b"a\0b", b"1"), (b"\0", b"2")]))
+    assert found.headers() == [("a", b"1"), ("", b"2")]
+
+
+def test_times_are_those_of_the_client() -> None:
+    """The sum of the batch's and the record's time has 64 bits, and may overflow."""
+    late = bytes([12, 0, 3, 0, 1, 1, 0])  # two milliseconds before that of the batch
+    [found] = records_of(PLACE, batch(late, codec=UNCOMPRESSED, at=-(2**63)))
+    assert found.timestamp()[1] == 2**63 - 2
+    [found] = records_of(PLACE, batch(late, codec=UNCOMPRESSED | 8, at=500))
+    assert found.timestamp() == (2, 500)
+
+
+def test_records_before_the_start_are_skipped() -> None:
+    stored = batch(*(record(n) for n in range(5)), codec=UNCOMPRESSED)
+    assert [one.offset() for one in records_of(PLACE, stored, 3)] == [3, 4]
+
+
 def test_values_may_be_missing() -> None:
     tombstone = bytes([10, 0, 0, 0, 1, 1])  # length 5, delta 0 twice, key and value null
     [found] = read(tombstone + bytes([0]))
