@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from confluent_kafka import (
@@ -48,18 +49,22 @@ class CheckedConsumer(Consumer):
       its batch, and only transaction markers and aborted batches may be in the gap. Other topics do
       not need this check, for example because senders retry frames.
 
-    The headers of the ``stored`` batches show this, and where to continue after a bad batch. If
-    Kafka does not respond, the record is read again. A search in a partition ends after 2 s, and a
-    call starts no search after 10 s. The next call continues, so that the thread can do other work
-    in between. The check takes 0.25 µs for a record without a gap. Without ``stored``, gaps are not
-    checked, and a bad batch takes a fetch for each of its offsets.
+    The headers of stored batches show this, and where to continue after a bad batch. ``stored``
+    opens them when they are first needed, or at once for ``exact`` topics: with TLS, this takes up
+    to 30 ms. If Kafka does not respond, the record is read again. A search in a partition ends
+    after 2 s, and a call starts no search after 10 s. The next call continues, so that the thread
+    can do other work in between. The check takes 0.25 µs for a record without a gap. If ``stored``
+    returns ``None``, gaps are not checked, and a bad batch takes a fetch for each of its offsets.
     """
 
     def __init__(
-        self, config: dict[str, Any], stored: StoredBatches | None, exact: Collection[str] = ()
+        self,
+        config: dict[str, Any],
+        stored: Callable[[], StoredBatches | None],
+        exact: Collection[str] = (),
     ) -> None:
         super().__init__(config)
-        self._stored, self._exact = stored, exact
+        self._open_stored, self._exact = stored, exact
         self._highs: dict[Place, int] = {}
         self._starts: dict[Place, int] = {}
         self._suspects: dict[Place, range] = {}
@@ -68,6 +73,12 @@ class CheckedConsumer(Consumer):
         """For each partition, the offset after the last record that was returned."""
         self._skipped = Causes()
         self._search_until = 0.0
+        if exact:
+            _ = self._stored
+
+    @cached_property
+    def _stored(self) -> StoredBatches | None:
+        return self._open_stored()
 
     # --- positions -------------------------------------------------------------------------------
 
@@ -97,7 +108,7 @@ class CheckedConsumer(Consumer):
     def close(self) -> None:
         """Leave the group and close the connections."""
         try:
-            if self._stored is not None:
+            if "_stored" in vars(self) and self._stored is not None:
                 self._stored.close()
         finally:
             super().close()

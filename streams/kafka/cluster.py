@@ -191,7 +191,8 @@ class Cluster:
             **({} if errors is None else {"error_cb": errors}),
             **({} if commits is None else {"on_commit": commits}),
         }
-        return CheckedConsumer({**settings, **member}, self.stored_batches(exact), exact)
+        config = {**settings, **member}
+        return CheckedConsumer(config, lambda: self.stored_batches(exact), exact)
 
     def stored_batches(self, exact: Collection[str] = ()) -> StoredBatches | None:
         """Create a reader of headers; ``None`` if brokers are not trusted or not supported."""

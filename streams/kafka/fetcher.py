@@ -184,14 +184,15 @@ class Fetcher:
             records = self._stored.records_at(self._place, position, self._cache.half)
         except UnknownError:
             return None
-        found = next((record for record in records if record.offset() == position), None)
-        if found is not None:
-            self._next = None
-            self.bytes_returned += size_of(found)
-            for record in records:
-                self.bytes_read += size_of(record)
-                self._cache.keep(record, size_of(record))
-        return found
+        if not records or records[0].offset() != position:
+            return None
+        self._next = None
+        sizes = [size_of(record) for record in records]
+        self.bytes_returned += sizes[0]
+        self.bytes_read += sum(sizes)
+        for record, size in zip(records, sizes, strict=True):
+            self._cache.keep(record, size)
+        return records[0]
 
     def is_unreadable(self, position: int) -> bool:
         """Return whether a record is known to be unreadable."""

@@ -34,6 +34,7 @@ from tests.analysis.diagnose.test_causes import (
     stuck,
     target_here,
 )
+from tests.analysis.diagnose.test_leaks import far
 from tests.analysis.diagnose.test_queues import NO_ACTIVATION, monitor, queue
 from tests.analysis.diagnose.texts import text
 from tests.snapshots import (
@@ -72,18 +73,14 @@ def nothing(found: dict[str, Document]) -> None:
     a(found).update(transmission_queue=[], conversation_endpoints=[])
 
 
-def far(dialog: str, state: str = "CO", age: float = 3600, **more: Any) -> Document:
-    """Return the target's side of a dialog."""
-    handle = {"conversation_handle": guid(f"far {dialog}"), "is_initiator": False}
-    return endpoint(dialog, state, age, **handle, **more)
-
-
 def arrived(found: dict[str, Document]) -> None:
     b(found)["conversation_endpoints"] = [far("d1", receive_sequence=1, far_broker_instance=TO_A)]
 
 
 def ends_of_targets(count: int, state: str, **more: Any) -> Change:
-    rows = [far(f"d{n}", state, 30 * DAY, far_broker_instance=TO_A, **more) for n in range(count)]
+    rows = [
+        far(f"d{n}", state, age=30 * DAY, far_broker_instance=TO_A, **more) for n in range(count)
+    ]
     return both(nothing, lambda found: b(found).update(conversation_endpoints=rows))
 
 
