@@ -18,6 +18,8 @@ log = logging.getLogger("hopline.endpoint")
 
 _EVERY = 0.2
 """Seconds between two looks at the running computations."""
+_AGAIN = 1.0
+"""Seconds of CPU time until a computation is interrupted again."""
 T = TypeVar("T")
 
 
@@ -29,46 +31,65 @@ class TooExpensiveError(BaseException):
 
 
 class _Run:
-    """A computation of the current thread that may use ``seconds`` of CPU time."""
+    """A computation of the current thread that may use ``seconds`` of CPU time.
+
+    Attributes:
+        is_interrupted: whether an exception was raised in the computation.
+    """
 
     def __init__(self, seconds: float) -> None:
+        self.is_interrupted = False
         self._thread = threading.get_ident()
         self._clock = _clock(self._thread)
         self._until = self._clock() + seconds
-        self._interrupted = threading.Event()
+        self._is_over = False
+        self._is_watched = False
 
-    def is_over(self) -> bool:
-        """Return whether the computation has used its CPU time; called by another thread."""
+    def watch(self) -> None:
+        """Interrupt the computation if its time is used up; called by another thread.
+
+        It is interrupted again later, because an exception in a finalizer or in a callback of the
+        garbage collector is lost. Meanwhile, its thread has time for :meth:`settle`.
+        """
+        self._is_watched = True
+        if not self._is_over and self._is_due():
+            _raise_in(self._thread)
+            self.is_interrupted = True
+            self._until = self._clock() + _AGAIN
+        self._is_watched = False
+
+    def _is_due(self) -> bool:
         try:
             return self._clock() >= self._until
         except OSError:  # the computation and its thread have ended
             return False
 
-    def interrupt(self) -> None:
-        """Raise TooExpensiveError in the computation's thread, at its next bytecode."""
-        _raise_in(self._thread)
-        self._interrupted.set()
-
     def settle(self) -> None:
-        """Make sure that no exception of :meth:`interrupt` is raised from now on.
+        """Make sure that no exception of :meth:`watch` is raised from now on.
 
         It may have been raised before, or it is still pending. To remove a pending one is not
         enough: until Python 3.12, the interpreter would then look for it before each call for ever,
         and it would never return from a call while it is traced.
         """
-        try:
-            self._interrupted.wait()
-            _raise_in(self._thread)  # instead of the pending one
-            while True:
+        is_last = False
+        while not is_last:
+            try:
+                self._is_over = True
+                while self._is_watched:
+                    time.sleep(0)
+                is_last = True
+                if self.is_interrupted:
+                    _raise_in(self._thread)  # instead of the pending one
+                    while True:
+                        pass
+            except TooExpensiveError:
                 pass
-        except TooExpensiveError:
-            pass
 
 
 _runs: dict[_Run, None] = {}
-"""The running computations. The thread that removes a run, its own or the watching one, decides
-whether the computation ends by itself or is interrupted."""
+"""The running computations."""
 _started = threading.Event()
+_starting = threading.Lock()
 _watching: list[threading.Thread] = []
 
 
@@ -86,25 +107,26 @@ def limited(seconds: float, compute: Callable[[], T], warning: Callable[[], str]
     calling thread, so a paused process or a busy machine does not count. A call of a C function is
     not interrupted before it returns.
     """
-    if not _watching:  # two threads may start one each, which is harmless
-        _watching.append(threading.Thread(target=_watch, name="cpu limit", daemon=True))
-        _watching[-1].start()
+    with _starting:
+        if not _watching:
+            _watching.append(threading.Thread(target=_watch, name="cpu limit", daemon=True))
+            _watching[-1].start()
     run = _Run(seconds)
     _runs[run] = None
     _started.set()
-    is_interrupted = False
     try:
         try:
             result = compute()
         finally:
-            if _runs.pop(run, run) is run:
-                is_interrupted = True
-                run.settle()
-        if is_interrupted:
+            run.settle()
+        if run.is_interrupted:
             raise TooExpensiveError
     except TooExpensiveError:
+        run.settle()  # the exception may have come before the first call of it
         log.warning(warning())
         raise
+    finally:
+        del _runs[run]
     return result
 
 
@@ -114,9 +136,8 @@ def _watch() -> None:
         _started.clear()
         while _runs:
             time.sleep(_EVERY)
-            for run in [run for run in list(_runs) if run.is_over()]:
-                if _runs.pop(run, run) is None:
-                    run.interrupt()
+            for run in list(_runs):
+                run.watch()
 
 
 def _raise_in(thread: int) -> None:

@@ -778,19 +778,40 @@ MUTANTS = (
     KafkaMutant(
         "interrupt what runs after the computation",
         "cpu_limit.py",
-        "                run.settle()\n",
-        "                pass\n",
+        "            run.settle()\n        if",
+        "            pass\n        if",
         "node/test_cpu_limit.py",
     ),
     KafkaMutant(
         "remove a pending interruption without raising it",
         "cpu_limit.py",
-        "            _raise_in(self._thread)  # instead of the pending one\n"
-        "            while True:\n"
-        "                pass\n",
-        "            clear, thread = ctypes.pythonapi.PyThreadState_SetAsyncExc, self._thread\n"
-        "            clear(ctypes.c_ulong(thread), None)\n",
+        "                    _raise_in(self._thread)  # instead of the pending one\n"
+        "                    while True:\n"
+        "                        pass\n",
+        "                    clear = ctypes.pythonapi.PyThreadState_SetAsyncExc\n"
+        "                    clear(ctypes.c_ulong(self._thread), None)\n",
         "node/test_cpu_limit.py",
+    ),
+    KafkaMutant(
+        "interrupt a computation only once",
+        "cpu_limit.py",
+        "self._until = self._clock() + _AGAIN",
+        'self._until = float("inf")',
+        "node/test_cpu_limit.py::test_an_interruption_that_is_lost_in_a_finalizer_is_repeated",
+    ),
+    KafkaMutant(
+        "do not wait for an interruption that has begun",
+        "cpu_limit.py",
+        "while self._is_watched:",
+        "while False:",
+        "node/test_cpu_limit.py::test_an_interruption_that_has_begun_is_awaited",
+    ),
+    KafkaMutant(
+        "leave a computation running whose end was interrupted",
+        "cpu_limit.py",
+        "        run.settle()  # the exception",
+        "        pass  # the exception",
+        "node/test_cpu_limit.py::test_an_interruption_between_the_computation_and_its_end",
     ),
     KafkaMutant(
         "store messages whose ids are not 16 bytes",

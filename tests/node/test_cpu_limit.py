@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import pytest
 import xmlschema
@@ -93,30 +92,71 @@ def test_no_interruption_comes_after_the_end_of_its_computation() -> None:
 
 def test_an_interruption_that_has_begun_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise, it would be raised in the code after the computation."""
-    claimed, ended, interrupt = threading.Event(), threading.Event(), cpu_limit._Run.interrupt
+    begun, raise_in = threading.Event(), cpu_limit._raise_in
 
-    def late(run: cpu_limit._Run) -> None:
-        claimed.set()
-        ended.wait()
-        interrupt(run)
-
-    class Runs(dict[cpu_limit._Run, None]):
-        def pop(self, run: cpu_limit._Run, default: Any = None) -> Any:
-            found = super().pop(run, default)
-            if threading.current_thread() is threading.main_thread():
-                ended.set()
-            return found
+    def late(thread: int) -> None:
+        if threading.get_ident() != thread:
+            begun.set()
+            [run] = cpu_limit._runs
+            while not run._is_over:
+                pass
+            for _ in range(100_000):  # time to go on, for a thread that does not wait
+                pass
+        raise_in(thread)
 
     def compute() -> None:
-        while not claimed.is_set():
+        while not begun.is_set():
             pass
 
-    monkeypatch.setattr(cpu_limit._Run, "interrupt", late)
-    monkeypatch.setattr(cpu_limit, "_runs", Runs())
+    monkeypatch.setattr(cpu_limit, "_raise_in", late)
+    is_after = False
     with pytest.raises(TooExpensiveError):
         limited(0.01, compute, str)
-    for _ in range(1_000_000):
-        pass
+        is_after = True
+        for _ in range(10_000_000):
+            pass
+    assert not is_after
+
+
+def test_an_interruption_between_the_computation_and_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The computation is over although its end was interrupted."""
+    settle, ends = cpu_limit._Run.settle, []
+
+    def interrupted(run: cpu_limit._Run) -> None:
+        ends.append(run)
+        if len(ends) == 1:
+            raise TooExpensiveError
+        settle(run)
+
+    monkeypatch.setattr(cpu_limit._Run, "settle", interrupted)
+    with pytest.raises(TooExpensiveError):
+        limited(10, lambda: None, str)
+    assert ends[0]._is_over
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interruption_that_is_lost_in_a_finalizer_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Finalized:
+        def __del__(self) -> None:
+            endless()
+
+    has_ended = False
+
+    def compute() -> None:
+        nonlocal has_ended
+        Finalized()
+        for _ in range(100_000_000):
+            pass
+        has_ended = True
+
+    monkeypatch.setattr(cpu_limit, "_AGAIN", 0.05)
+    with pytest.raises(TooExpensiveError):
+        limited(0.01, compute, str)
+    assert not has_ended
 
 
 TRACED = """
