@@ -133,7 +133,9 @@ class StoredBatches:
         loop, self._loop = self._loop, None
         if loop is None:
             return
-        asyncio.run_coroutine_threadsafe(self._disconnect(), loop).result()
+        disconnect = asyncio.wait_for(self._disconnect(), _TIMEOUT)
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(disconnect, loop).result()
         loop.call_soon_threadsafe(loop.stop)
         self._thread.join()
         loop.close()

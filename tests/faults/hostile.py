@@ -38,6 +38,7 @@ from streams.wire.records import (
     command_record,
     message_record,
 )
+from streams.wire.specs import KINDS
 from tests.faults.clusters import PARTNER
 from tests.faults.junk import Written, fits
 from tests.workers.rubbish import Raw, header, journey, now, parties, rubbish
@@ -84,7 +85,7 @@ _BOMB_ONCE_IN = 400
 BOMBS = (2_000_000, 20_000_000)
 """Number of zero bytes, which compress to a few kilobytes; Kafka's limit applies to these."""
 _UNCOMPRESSED_BOMBS = (900_000, *BOMBS)
-"""The same for `catalog` and `presence`, stored uncompressed: Kafka takes only the first."""
+"""The same for topics that Kafka stores uncompressed: it accepts only the first."""
 _NOT_HERE = frozenset({"dialog"})
 """The state of endpoint workers: an unreadable record there stops its partition on purpose."""
 
@@ -180,7 +181,8 @@ class Hostile:
         """Return the record with a bomb for its value, or changed in up to two places."""
         kind = self._kind_of[topic]
         if self._chance.once_in(_BOMB_ONCE_IN):
-            sizes = _UNCOMPRESSED_BOMBS if kind in ("catalog", "presence") else BOMBS
+            is_compressed = KINDS[kind].get("compression.type") != "uncompressed"
+            sizes = BOMBS if is_compressed else _UNCOMPRESSED_BOMBS
             record = record[0], bytes(self._chance.pick(sizes)), record[2]
         else:
             for _ in range(self._chance.below(3)):

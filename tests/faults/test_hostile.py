@@ -59,12 +59,17 @@ def cluster(kafka: str, unique: str) -> Cluster:
 
 def drawn(cluster: Cluster, kind: str) -> Iterator[Written]:
     """Yield the first hostile records for the topic of a kind."""
-    return islice(Hostile(cluster, topics_of(cluster, (kind,), (), ()), 5), 3_000)
+    return islice(Hostile(cluster, topics_of(cluster, (kind,), ("ServerA",), ()), 5), 3_000)
 
 
 @pytest.mark.parametrize(
     ("kind", "sizes"),
-    [("catalog", {900_000, *BOMBS}), ("presence", {900_000, *BOMBS}), ("event", {*BOMBS})],
+    [
+        ("catalog", {900_000, *BOMBS}),
+        ("presence", {900_000, *BOMBS}),
+        ("cmd", {900_000, *BOMBS}),
+        ("event", {*BOMBS}),
+    ],
 )
 def test_bombs_are_among_the_records(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, kind: str, sizes: set[int]
