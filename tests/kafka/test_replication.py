@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +260,52 @@ def test_nothing_acknowledged_is_lost_with_the_leaders_and_their_disks(
         over.set()
         writer.join()
     assert acknowledged <= {m.value() for m in read_all(cluster, topic)}
+
+
+@pytest.mark.long
+def test_a_partition_that_had_no_leader_for_a_while_is_written_again(
+    brokers: Brokers, cluster: Cluster
+) -> None:
+    """librdkafka is reported to block such a partition forever (issue 5430, decision 18)."""
+    topic = cluster.topics.cmd("A")
+    create(replace(cluster, replication=ONE), [spec(topic, "cmd")])
+    eventually(lambda: is_in_sync(cluster, topic) or pause(), "it has a leader")
+    leader = described(cluster, topic).leader
+    other = replace(cluster, bootstrap=brokers.brokers[leader % 3].bootstrap)
+    over, codes = threading.Event(), list[int]()
+
+    def is_written(count: int) -> bool:
+        return len(codes) > count or bool(pause())
+
+    def reported(error: Any, _: object) -> None:
+        codes.append(error.code() if error else 0)
+
+    def write_on() -> None:
+        producer = cluster.producer(delivery_report_only_error=False)
+        count = 0
+        while not over.is_set():
+            count += 1
+            producer.produce(topic, b"%d" % count, on_delivery=reported)
+            producer.poll(0.005)
+        unwritten.append(producer.flush(DEADLINE))
+
+    unwritten = list[int]()
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    try:
+        for _ in range(3):
+            enough = len(codes) + 100
+            eventually(partial(is_written, enough), "records are written")
+            with paused(brokers.brokers[leader - 1]):
+                eventually(
+                    lambda: described(other, topic).leader == -1 or pause(), "it has no leader"
+                )
+            eventually(lambda: is_in_sync(cluster, topic) or pause(), "it has its leader again")
+    finally:
+        over.set()
+        writer.join()
+    assert unwritten == [0]
+    assert set(codes) == {0}
 
 
 @pytest.mark.long
