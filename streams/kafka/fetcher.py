@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import OrderedDict, deque
+from contextlib import suppress
 
 from confluent_kafka import KafkaError, TopicPartition
 
@@ -18,6 +19,7 @@ from streams.kafka.record_cache import CACHE_BYTES, RecordCache
 from streams.kafka.search_time import NotNowError, SearchTime
 from streams.kafka.silent_search import SilentSearch
 from streams.kafka.stored_batches import StoredBatches, UnknownError
+from streams.kafka.stored_records import StoredBatch
 
 _SKIP, _SKIP_BYTES = 600, 2 << 20
 """Maximum number of records and bytes to skip; skipping more takes longer than a new fetch (5 ms).
@@ -75,6 +77,7 @@ class Fetcher:
         self.bytes_returned = self.bytes_read = self._rested_at = 0
         self._consumer: CheckedConsumer | None = None
         self._stored: StoredBatches | None = None
+        self._batch: StoredBatch | None = None  # from which a record was read last
         self._cache = RecordCache(cache_bytes)
         self._read: deque[Message] = deque()
         self._next: int | None = None  # next offset to read; None before the first fetch
@@ -176,23 +179,29 @@ class Fetcher:
     # --- records that cannot be fetched at their offsets -----------------------------------------
 
     def _read_stored(self, position: int) -> Message | None:
-        """Return a record of a stored batch that is not compressed; cache what follows it there."""
+        """Return a record of a stored batch that is not compressed."""
+        if self._batch is None or position not in self._batch.offsets:
+            self._batch = self._fetch_stored(position)
+            if self._batch is None or position not in self._batch.offsets:
+                return None
+            self.bytes_read += self._batch.size
+        self._next = None
+        with suppress(IndexError):  # no broker stores such a batch
+            message = self._batch.record(position)
+            size = size_of(message)
+            self.bytes_returned += size
+            self._cache.keep(message, size)
+            return message
+        return None
+
+    def _fetch_stored(self, position: int) -> StoredBatch | None:
         self._stored = self._stored or self._cluster.stored_batches()
         if self._stored is None:
             return None
         try:
-            records = self._stored.records_at(self._place, position, self._cache.half)
+            return self._stored.batch_at(self._place, position)
         except UnknownError:
             return None
-        if not records or records[0].offset() != position:
-            return None
-        self._next = None
-        sizes = [size_of(record) for record in records]
-        self.bytes_returned += sizes[0]
-        self.bytes_read += sum(sizes)
-        for record, size in zip(records, sizes, strict=True):
-            self._cache.keep(record, size)
-        return records[0]
 
     def is_unreadable(self, position: int) -> bool:
         """Return whether a record is known to be unreadable."""
@@ -297,4 +306,4 @@ class Fetcher:
         for one in (self._consumer, self._stored):
             if one is not None:
                 one.close()
-        self._consumer = self._stored = None
+        self._consumer = self._stored = self._batch = None

@@ -25,8 +25,6 @@ class RecordCache:
         self._limit, self._large = limit, max(_LARGE, limit // _SHARE)
         self._records: OrderedDict[int, tuple[Message, int]] = OrderedDict()
         self.size = 0
-        self.half = max(1, limit // (2 * RECORD_BYTES))
-        """The number of small records that fit into half the cache."""
 
     def get(self, offset: int) -> tuple[Message, int] | None:
         """Return a record and its size."""

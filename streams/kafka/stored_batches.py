@@ -15,15 +15,12 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from itertools import islice
 from typing import Any, NamedTuple
-
-from confluent_kafka import Message
 
 from streams.causes import Causes, more
 from streams.kafka.access import access_of
 from streams.kafka.stalled_fetch import Place
-from streams.kafka.stored_records import records_of
+from streams.kafka.stored_records import StoredBatch
 
 log = logging.getLogger("hopline.kafka")
 
@@ -116,16 +113,15 @@ class StoredBatches:
             if time.monotonic() >= until:
                 raise UnknownError(start)
 
-    def records_at(self, place: Place, offset: int, most: int) -> list[Message]:
-        """Return at most ``most`` records of a batch from an offset on, as the broker reads them.
+    def batch_at(self, place: Place, offset: int) -> StoredBatch | None:
+        """Return the batch with an offset, or the next one; ``None`` if it is incomplete.
 
-        The result is empty if the batch is compressed. Raises UnknownError if Kafka does not
-        respond.
+        Raises UnknownError if Kafka does not respond.
         """
+        data = self._fetch(place, offset, 1).data
         with suppress(IndexError):  # no broker stores such a batch
-            data = self._fetch(place, offset, 1).data
-            return list(islice(records_of(place, data, offset), most))
-        return []
+            return StoredBatch(place, data)
+        return None
 
     def close(self) -> None:
         """Close the connections, and end the thread."""
@@ -187,6 +183,8 @@ class StoredBatches:
         leader = client.cluster.leader_for_partition(wanted)
         request = FetchRequest(100, 1, size, _READ_COMMITTED, [(topic, [(partition, start, size)])])
         response = await client.send(leader, request)
+        if not response.topics:  # a quota delays this client's responses
+            return Fetched([], [])
         (_, ((_, code, _, *about),)) = response.topics[0]
         if code:
             raise for_code(code)

@@ -1,14 +1,13 @@
 """Read the records of a stored batch as the broker has read them when it checked the batch.
 
 The broker reads lengths as 32 bits, and Kafka's client (librdkafka) as 64 bits. So a hostile
-program can write records that the client cannot read (decision 47). These functions read them as
-the broker does.
+program can write records that the client cannot read (decision 47). This module reads them as the
+broker does.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, Message
 
@@ -17,29 +16,44 @@ from streams.kafka.stalled_fetch import Place
 _HEADER = struct.Struct(">q13xh4xqq14xi")
 """Of a batch: first offset, attributes, first and highest timestamp, number of records."""
 _CODEC, _LOG_APPEND_TIME = 0b111, 0b1000
-_BITS = 0xFFFF_FFFF
+_BITS, _LONG = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
 
 
-def records_of(place: Place, batch: bytes, start: int = 0) -> Iterator[Message]:
-    """Yield the records of a batch from an offset on; none if it is compressed.
+class StoredBatch:
+    """A batch of a topic partition ``place``, whose records are read when they are requested.
 
-    Raises IndexError if the batch is incomplete.
+    ``offsets`` are those of its records, none if it is compressed; ``size`` is in bytes. To find a
+    record, only the lengths of the records before it are read, and none of them twice if records
+    are requested in the order of their offsets. So the other records in a hostile batch, which may
+    have many headers, do not take time.
     """
-    first, attributes, created, appended, count = _HEADER.unpack_from(batch)
-    if attributes & _CODEC:
-        return
-    at, when = _HEADER.size, appended if attributes & _LOG_APPEND_TIME else None
-    for offset in range(first, first + count):
-        length, at = _varint(batch, at)
-        if offset >= start:
-            yield _record(place, batch, at, offset, created, when)
-        at += length
+
+    def __init__(self, place: Place, data: bytes) -> None:
+        """Read the header; raise IndexError if the batch is incomplete."""
+        if len(data) < _HEADER.size:
+            raise IndexError
+        first, attributes, self._created, appended, count = _HEADER.unpack_from(data)
+        self.offsets = range(first, first if attributes & _CODEC else first + count)
+        self.size = len(data)
+        self._place, self._data = place, data
+        self._appended = appended if attributes & _LOG_APPEND_TIME else None
+        self._next, self._at = first, _HEADER.size
+
+    def record(self, offset: int) -> Message:
+        """Return a record; raise IndexError if the batch is incomplete."""
+        if offset < self._next:
+            self._next, self._at = self.offsets.start, _HEADER.size
+        length, at = _varint(self._data, self._at)
+        while self._next < offset:
+            self._next, self._at = self._next + 1, at + length
+            length, at = _varint(self._data, self._at)
+        return _record(self._place, self._data, at, offset, self._created, self._appended)
 
 
 def _record(
     place: Place, batch: bytes, at: int, offset: int, created: int, appended: int | None
 ) -> Message:
-    later, at = _varint(batch, at + 1, bits=-1)
+    later, at = _varint(batch, at + 1, _LONG)
     _, at = _varint(batch, at)  # the stated offset
     key, at = _bytes(batch, at)
     value, at = _bytes(batch, at)

@@ -7,6 +7,7 @@ import logging
 import socket
 import ssl
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from confluent_kafka import KafkaError, TopicPartition
 
 from streams.kafka import Cluster, access_of, stored_batches
 from streams.kafka.stored_batches import Batch, Fetched, UnknownError, headers, readable
-from tests.kafka.raw_batch import LZ4, UNCOMPRESSED, append, ask, batch, record
+from tests.kafka.raw_batch import LZ4, UNCOMPRESSED, append, ask, batch, record, request, text
 from tests.kafka.test_checked_consumer import BEHIND, GOOD, fail_first, good, received, topic_of
+from tests.running import eventually
 
 MARKER = True
 
@@ -216,3 +218,36 @@ def test_a_failure_is_told_once_a_minute(
     told = [r for r in caplog.records if r.name == "hopline.kafka" and r.levelno == logging.WARNING]
     [line] = [r.getMessage() for r in told]
     assert line.startswith(f"{topic}/0@3 cannot be checked, and is requested again: Kafka")
+
+
+def test_a_quota_ends_no_consumer(kafka: str, unique: str) -> None:
+    """Kafka delays a client that exceeds its quota, and its responses contain no topic."""
+    _, topic = topic_of(kafka, unique, UNCOMPRESSED)
+    append(kafka, topic, batch(record(0, value=bytes(20_000)), codec=UNCOMPRESSED))
+    cluster = Cluster(kafka, properties={"client.id": unique})
+    found = cluster.stored_batches()
+    assert found is not None
+    set_quota(kafka, unique, 1_000.0)
+    try:
+        with pytest.raises(UnknownError):
+            for _ in range(100):
+                found.batch_at((topic, 0), 0)
+    finally:
+        set_quota(kafka, unique, None)
+
+    def read() -> bool:
+        with suppress(UnknownError):
+            return found.batch_at((topic, 0), 0) is not None
+        return False
+
+    eventually(read, "the batch is read")
+    found.close()
+
+
+def set_quota(bootstrap: str, client: str, rate: float | None) -> None:
+    """Limit or no longer limit the bytes per second that a client may read."""
+    entity = struct.pack(">i", 1) + text("client-id") + text(client)
+    change = struct.pack(">i", 1) + text("consumer_byte_rate")
+    change += struct.pack(">d?", rate or 0.0, rate is None)
+    answer = request(bootstrap, 49, 0, struct.pack(">i", 1) + entity + change + b"\0")
+    assert struct.unpack_from(">ih", answer, 4) == (1, 0)
