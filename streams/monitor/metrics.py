@@ -77,6 +77,13 @@ def figures_of(watches: Sequence[Watch], store: Store, now: int) -> Iterator[Ser
         read = ((str(w.query.name), figure.read(w)) for w in watches)
         samples = [((name,), value) for name, value in read if value is not None]
         yield Series(figure.name, figure.says, samples, _LABELS)
+    fresh = Situation(store).freshness(now)
+    yield Series(
+        "hopline_monitor_behind_seconds",
+        "Age of the records up to which a query has read everything, in seconds.",
+        [((query,), (now - at) / 1_000) for query, at in sorted(fresh.reached.items())],
+        _LABELS,
+    )
     yield Series(
         "hopline_monitor_repeated_messages",
         "Messages that are in a queue twice, which means that exactly-once is broken. Must be 0.",

@@ -186,15 +186,15 @@ def _follow(
 
 
 def _note(watches: list[Watch], store: Store, noted: dict[str, int]) -> dict[str, int]:
-    """Store how far each query has read, unless the progress is small; return what is stored."""
+    """Store how far each query has read, unless the progress is small; return what is stored.
+
+    A query that has not yet read its topics keeps the value of a former run, which is still valid.
+    """
     reached = {str(w.query.name): w.reached for w in watches if w.reached is not None}
-    if len(reached) < len(watches):
-        # a query has not read its topics yet, so the value of a former run is still valid
-        return noted
-    if noted and min(reached.values()) < min(noted.values()) + _NOTE_MS:
-        return noted
-    store.reach(reached)
-    return reached
+    if any(at >= noted.get(query, 0) + _NOTE_MS for query, at in reached.items()):
+        store.reach(reached)
+        return reached
+    return noted
 
 
 def _check(query: Query, watch: Watch, starter: _Starter) -> None:

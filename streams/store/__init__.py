@@ -11,6 +11,7 @@ from streams.store.figures import (
     LatencySummary,
     Report,
 )
+from streams.store.freshness import Freshness, Reading
 from streams.store.links import Link
 from streams.store.mapping import as_columns
 from streams.store.message_rows import (
@@ -64,6 +65,7 @@ __all__ = [
     "EventTotal",
     "EventWindow",
     "FoundMessage",
+    "Freshness",
     "Gap",
     "HeartbeatSample",
     "Histogram",
@@ -80,6 +82,7 @@ __all__ = [
     "MissingMessage",
     "Progress",
     "QueueSample",
+    "Reading",
     "Repeat",
     "Report",
     "Row",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from streams.store.dialogs import Group, Which
+from streams.store.freshness import Freshness
 from streams.store.links import Link
 from streams.store.message_rows import Gap
 from streams.store.missing import Missing
@@ -42,6 +43,7 @@ class AlarmKind(Enum):
     LAG = "lag"
     MALFORMED = "malformed records"
     LATE = "figures incomplete"
+    BEHIND = "monitor behind"
     STALE = "figures old"
 
 
@@ -68,8 +70,7 @@ class Alarm:
 class Facts:
     """The input for alarms."""
 
-    now: int
-    looked_at: int | None
+    fresh: Freshness
     repeats: Sequence[Repeat]
     refused: Sequence[Trouble]
     """Events of dialogs that a second target has answered (11224)."""

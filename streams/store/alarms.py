@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from streams.errors import Number, text_of
 from streams.prose import counted, listed
-from streams.store import message_alarms
+from streams.store import message_alarms, monitor_alarms
 from streams.store.alarm import Alarm, AlarmKind, Facts, Severity
 from streams.store.dialogs import Which
 from streams.store.state_rows import Trouble
@@ -24,8 +24,6 @@ LAG_LEAST = 100
 """A lag of up to this many records is ignored."""
 LAG_LOOKS = 60_000
 """Milliseconds without a decrease after which a lag raises an alarm."""
-SILENT = 60_000
-"""Milliseconds after which figures are too old to describe the present."""
 
 REMEDIES: Mapping[int, str] = {
     Number.NO_ROUTE: "Create a route to the service; 'hopline explain' shows which routes match.",
@@ -196,7 +194,7 @@ ALARMING = (Which.STUCK, *(row[0] for row in _DIALOGS))
 def _lags(facts: Facts) -> Iterator[Alarm]:
     for (instance, role, topic), rows in _by(facts.lags, lambda s: (s.instance, s.role, s.topic)):
         counts = [row.records for row in rows]
-        watched = rows[-1].until - max(rows[0].at, facts.now - LAG_LOOKS) >= LAG_LOOKS // 2
+        watched = rows[-1].until - max(rows[0].at, facts.fresh.now - LAG_LOOKS) >= LAG_LOOKS // 2
         shrank = any(after < before for before, after in pairwise(counts))
         if counts[0] >= LAG_LEAST and watched and not shrank:
             yield Alarm(
@@ -229,34 +227,9 @@ def _malformed(facts: Facts) -> Iterator[Alarm]:
         )
 
 
-def _late(facts: Facts) -> Iterator[Alarm]:
-    for query, rows in sorted(facts.late.items()):
-        if rows:
-            yield Alarm(
-                Severity.INFO,
-                AlarmKind.LATE,
-                f"{counted(rows, 'row')} arrived too late and are not counted in any window.",
-                query,
-                "The counts of their windows are too low; 'hopline verify' counts everything.",
-                rows,
-            )
-
-
-def _stale(facts: Facts) -> Iterator[Alarm]:
-    if facts.looked_at is not None and facts.looked_at < facts.now - SILENT:
-        yield Alarm(
-            Severity.WARNING,
-            AlarmKind.STALE,
-            "No monitor is running, so these figures are outdated.",
-            "monitor",
-            "Start 'hopline monitor' again; it resumes from its checkpoint.",
-            since=facts.looked_at,
-        )
-
-
 _RULES = (
     _repeats, message_alarms.gaps, message_alarms.missing, _several_targets, _links, _stuck,
-    _parked, _dialogs, _lags, _malformed, _late, _stale,
+    _parked, _dialogs, _lags, _malformed, monitor_alarms.late, monitor_alarms.reading,
 )  # fmt: skip
 
 

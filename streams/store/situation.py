@@ -22,6 +22,7 @@ from streams.store.dialogs import (
 )
 from streams.store.drops import Drop, find_drops
 from streams.store.figures import Report
+from streams.store.freshness import Freshness
 from streams.store.links import Link, find_links
 from streams.store.rows import MalformedWindow
 from streams.store.sampled import looked_at, samples_at, samples_in
@@ -39,7 +40,8 @@ class Situation:
     """Queries on a store about a cluster. Every call reads the store again.
 
     Instants are epoch milliseconds; windows of time are [start, end). If ``at`` is None, the result
-    is that of the last samples; :meth:`looked_at` returns their time.
+    is that of the last samples; :meth:`looked_at` returns their time. A dialog is judged at the
+    time up to which the monitor has read dialogs: what it has not read may have changed the dialog.
     """
 
     def __init__(self, store: Store) -> None:
@@ -48,6 +50,10 @@ class Situation:
     def looked_at(self) -> int | None:
         """Return the time of the last samples ("figures as of"); None if there are none."""
         return looked_at(self._store)
+
+    def freshness(self, now: int) -> Freshness:
+        """Return how far the monitor has read."""
+        return Freshness(now, self._store.reached(), self.looked_at())
 
     def dialog(self, conversation: str) -> tuple[DialogSide, ...]:
         """Return the sides of one dialog, the initiator's first."""
@@ -58,11 +64,12 @@ class Situation:
         self, which: Which, now: int, *, instance: str | None = None, limit: int = 100
     ) -> tuple[DialogSide, ...]:
         """Return dialogs of a kind, most urgent first."""
-        return find_dialogs(self._store, which, now, instance=instance, limit=limit)
+        judged_at = self._judged_at(now)
+        return find_dialogs(self._store, which, judged_at, instance=instance, limit=limit)
 
     def dialog_counts(self, now: int, start: int, end: int) -> DialogCounts:
         """Return the number of dialogs of each kind, and of dialog events in a window."""
-        return count_dialogs(self._store, now, start, end)
+        return count_dialogs(self._store, self._judged_at(now), start, end)
 
     def lock_time(self, start: int, end: int) -> LockTime:
         """Return how long initiators that were locked in a window had waited for the lock."""
@@ -116,20 +123,23 @@ class Situation:
         return decide(self._facts(now))
 
     def _facts(self, now: int) -> Facts:
-        report, recent = Report(self._store), now - RECENT
-        groups = group_dialogs(self._store, now)
+        report, recent, judged_at = Report(self._store), now - RECENT, self._judged_at(now)
+        groups = group_dialogs(self._store, judged_at)
         refused = sa.select(TROUBLES).where(
             TROUBLES.c.error == int(Number.ANOTHER_INSTANCE_CONVERSES), TROUBLES.c.last_at >= recent
         )
         malformed = sa.select(MALFORMED).where(MALFORMED.c.window_end >= recent)
         return Facts(
-            now=now,
-            looked_at=self.looked_at(),
+            fresh=self.freshness(now),
             repeats=report.repeats(),
             refused=self._store.select(Trouble, refused.limit(_REFUSED)),
             refusing={side.conversation: side for side in self._initiators(refused)},
             dialogs=groups,
-            some={w: self.dialogs(w, now, limit=_SOME) for w in ALARMING if groups[w]},
+            some={
+                w: find_dialogs(self._store, w, judged_at, limit=_SOME)
+                for w in ALARMING
+                if groups[w]
+            },
             queues=self.queues(),
             links=self.links(recent, now, latency=False),
             lags=samples_in(self._store, LagSample, now - LAG_LOOKS, now + 1),
@@ -138,6 +148,10 @@ class Situation:
             missing=report.missing(now),
             gaps=report.gaps(),
         )
+
+    def _judged_at(self, now: int) -> int:
+        """Return the time at which dialogs are judged; 0 if not all of them have been read once."""
+        return Freshness(now, self._store.reached()).until("dialogs") or 0
 
     def _initiators(self, troubles: sa.Select[Any]) -> tuple[DialogSide, ...]:
         named = troubles.with_only_columns(TROUBLES.c.conversation)

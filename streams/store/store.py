@@ -20,6 +20,7 @@ from streams.store.database import (
     reading_engine_for,
     shown,
 )
+from streams.store.freshness import QUERIES
 from streams.store.kinds import KINDS, upsert
 from streams.store.mapping import AnyRow, from_columns, to_columns
 from streams.store.prune import prunings
@@ -214,21 +215,25 @@ class Store:
         return self.select(kind, statement.order_by(*order))
 
     def reach(self, instants: Mapping[str, int]) -> None:
-        """Store, for each query, the instant (epoch ms) up to which it has read all records.
-
-        Other queries are removed.
-        """
+        """Store, for each of some queries, the instant (epoch ms) up to which it has read."""
         rows = [{"query": query, "at": at} for query, at in instants.items()]
         with self._writing() as connection:
-            connection.execute(REACHED.delete())
+            connection.execute(REACHED.delete().where(REACHED.c.query.in_(instants)))
             if rows:
                 connection.execute(REACHED.insert(), rows)
 
+    def reached(self) -> dict[str, int]:
+        """Return the instant (epoch ms) up to which each query has read all records.
+
+        A query that has not yet read all records once is left out.
+        """
+        rows = self.ask(sa.select(REACHED).where(REACHED.c.query.in_(QUERIES)))
+        return {row["query"]: int(row["at"]) for row in rows}
+
     def as_of(self) -> int | None:
         """Return the instant up to which all queries have read; None if unknown."""
-        (row,) = self.ask(sa.select(sa.func.min(REACHED.c.at).label("at")))
-        at: int | None = row["at"]
-        return at
+        reached = self.reached()
+        return min(reached.values()) if len(reached) == len(QUERIES) else None
 
     def select(self, kind: type[AnyRow], statement: sa.Select[Any]) -> tuple[AnyRow, ...]:
         """Return the rows of a kind that a statement selects from its table."""

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from streams.store import Store
+from streams.store.freshness import QUERIES
 from tests.dashboard.rows import ROWS, UNTIL
 from tests.dashboard.served import Seen, launched, serving
 from tests.running import DEADLINE
@@ -44,7 +45,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> str:
     url = f"sqlite:///{tmp_path_factory.mktemp('dashboard')}/monitor.sqlite"
     with Store.open(url) as store:
         store.write("deliveries", "run", 0, ROWS)
-        store.reach({"deliveries": UNTIL})
+        store.reach(dict.fromkeys(QUERIES, UNTIL))
     return url
 
 

@@ -10,6 +10,7 @@ from streams.dashboard.figures import Figures, Window
 from streams.dashboard.span import Span
 from streams.errors import UsageError
 from streams.store import Report, Store
+from streams.store.freshness import QUERIES
 from tests.dashboard.rows import ROWS, SINCE, UNTIL
 
 ALL = Span("", SINCE, UNTIL)
@@ -31,7 +32,7 @@ class Clock:
 def file(tmp_path: Path) -> Path:
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
         store.write("deliveries", "run", 0, ROWS)
-        store.reach({"deliveries": UNTIL})
+        store.reach(dict.fromkeys(QUERIES, UNTIL))
     return tmp_path / "monitor.sqlite"
 
 

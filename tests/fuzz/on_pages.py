@@ -39,12 +39,13 @@ def _pages() -> tuple[Callable[[Address], object], ...]:
     from streams.dashboard.pages import PAGES
     from streams.dashboard.slow import Slow
     from streams.store import Store
+    from streams.store.freshness import QUERIES
     from tests.dashboard.rows import ROWS, UNTIL
 
     url = f"sqlite:///{folder()}/monitor.sqlite"
     with Store.open(url) as store:
         store.write("deliveries", "run", 0, ROWS)
-        store.reach({"deliveries": UNTIL})
+        store.reach(dict.fromkeys(QUERIES, UNTIL))
     looked = Store.look(url).__enter__()
     network = network_of(topologies_dir() / "combined", None)
     network.begin()

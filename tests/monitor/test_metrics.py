@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from streams.errors import UsageError
-from streams.monitor.metrics import serving
+from streams.monitor.metrics import figures_of, serving
+from streams.monitor.run import _note
 from streams.monitor.watch import Watch
 from streams.store import Store
+from streams.store.freshness import QUERIES
 from tests.health import get, metrics
 
 
@@ -118,6 +120,31 @@ def test_a_query_has_read_what_was_there_when_a_batch_began_that_left_nothing(
         running.reports.append(progress(1, timestamp=at[2], sources=whole, numInputRows=0))
         watch.look(store)
         assert (watch.reached, watch.batches) == (1_795_267_830_000, 2), "there was nothing to read"
+
+
+def test_a_query_that_lags_holds_back_no_other(tmp_path: Path) -> None:
+    fast, slow = Watch(Running([])), Watch(Running([], name="events"))
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        fast.reached = 5_000
+        noted = _note([fast, slow], store, {})
+        assert store.reached() == {"deliveries": 5_000}, "the other one has not read its topics"
+        slow.reached = 5_000
+        noted = _note([fast, slow], store, noted)
+        assert store.reached() == {"deliveries": 5_000, "events": 5_000}
+        fast.reached = 6_000
+        noted = _note([fast, slow], store, noted)
+        assert store.reached() == noted == {"deliveries": 6_000, "events": 5_000}
+        fast.reached = 6_999
+        assert _note([fast, slow], store, noted) is noted, "too little for a transaction"
+
+
+def test_the_distance_of_each_query_is_a_metric_and_an_alarm(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.reach({**dict.fromkeys(QUERIES, 1_000_000), "messages": 850_000})
+        found = {series.name: dict(series.samples) for series in figures_of([], store, 1_000_500)}
+    expected = {(query,): 0.5 for query in QUERIES} | {("messages",): 150.5}
+    assert found["hopline_monitor_behind_seconds"] == expected
+    assert found["hopline_monitor_alarms"] == {("warning", "monitor behind"): 1}
 
 
 def test_who_was_ready_once_stays_so(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from streams.monitor.look import Eye
 from streams.monitor.queries import Query, queries
 from streams.monitor.sampler import Sampler
 from streams.store import AlarmKind, DialogSide, Link, Situation, Store
+from streams.store.freshness import QUERIES
 from streams.topology import load
 from streams.wire import Topics
 from tests.workers.rig import QUICK, Rig, eventually, pair, pause, rig
@@ -168,6 +169,7 @@ def test_dialogs_and_transmission_queues_are_those_of_the_views(
     links = {(link.instance, link.other): link.up for link in situation.links(now - 60_000, now)}
     assert links == {("A", "B"): True, ("B", "A"): True}
     later = now + 120_000
+    store.reach(dict.fromkeys(QUERIES, later))
     alarms = {alarm.kind: alarm for alarm in situation.alarms(later)}
     assert alarms[AlarmKind.STUCK].conversations == (str(lost.id),)
     assert "9750" in alarms[AlarmKind.STUCK].what

@@ -17,6 +17,7 @@ from streams.monitor import MonitorConfig
 from streams.monitor.queries import Query, queries
 from streams.monitor.watch import Watch
 from streams.store import Cause, LatencyWindow, MalformedWindow, Report, Store
+from streams.store.freshness import QUERIES
 from streams.wire import Topics, encode_event
 from tests.monitor.recompute import windows
 from tests.monitor.records import (
@@ -63,6 +64,11 @@ def _catch_up(defined: tuple[Query, ...], checkpoint: Path, store: Store) -> int
 def _rounded(rows: tuple[LatencyWindow, ...]) -> list[LatencyWindow]:
     names = ("p50", "p95", "p99")
     return [replace(row, **{n: round(getattr(row, n), 6) for n in names}) for row in rows]
+
+
+def test_the_store_knows_every_query(spark: SparkSession, kafka: str, store: Store) -> None:
+    defined = queries(spark, MonitorConfig(bootstrap=kafka), store)
+    assert tuple(query.name for query in defined) == QUERIES
 
 
 @pytest.mark.long

@@ -858,6 +858,20 @@ MUTANTS = (
         "monitor/test_collected.py",
     ),
     KafkaMutant(
+        "judge dialogs at a time that was not read",
+        "store/situation.py",
+        'Freshness(now, self._store.reached()).until("dialogs") or 0',
+        "now",
+        "store/test_situation.py::test_a_dialog_is_stuck_only_at_the_time_that_was_read",
+    ),
+    KafkaMutant(
+        "keep how far a query has read until the slowest one goes on",
+        "monitor/run.py",
+        "    if any(at >= noted.get(query, 0) + _NOTE_MS for query, at in reached.items()):\n",
+        "    if all(at >= noted.get(query, 0) + _NOTE_MS for query, at in reached.items()):\n",
+        "monitor/test_metrics.py::test_a_query_that_lags_holds_back_no_other",
+    ),
+    KafkaMutant(
         "read all latency windows",
         "store/rollup.py",
         "    if most < FOREVER:\n",

@@ -19,6 +19,7 @@ from streams.store import (
     Store,
     Whereabouts,
 )
+from streams.store.freshness import QUERIES
 from tests.store.build import COPIED, FOUND, GAP, MISSING
 from tests.store.build_state import DIALOG
 
@@ -30,6 +31,7 @@ RECEIVER = replace(DIALOG, instance="ServerB", is_initiator=False, parked=0, dep
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.reach(dict.fromkeys(QUERIES, NOW))
         yield store
 
 

@@ -24,6 +24,7 @@ from streams.store import (
 )
 from streams.store import store as store_module
 from streams.store.drops import find_drops
+from streams.store.freshness import QUERIES
 from streams.store.tables import METADATA
 from tests.store.build import EVENT, MALFORMED, REPEAT, latency
 from tests.store.build_state import DIALOG, GONE, HEARTBEAT, HELD, LAG, LINK, QUEUE, TROUBLE, dialog
@@ -48,7 +49,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 def _write(store: Store, *rows: Row, batch: int = 0) -> Situation:
+    """Write a batch of a monitor that has read everything until an hour after NOW."""
     assert store.write("state", "run", batch, rows)
+    store.reach(dict.fromkeys(QUERIES, NOW + 60 * MINUTE))
     return Situation(store)
 
 
@@ -56,7 +59,9 @@ def test_nothing_is_known_of_a_cluster_that_nobody_looked_at(store: Store) -> No
     situation = Situation(store)
     assert situation.looked_at() is None
     assert situation.queues() == situation.lags() == situation.links(0, NOW) == ()
-    assert situation.alarms(NOW) == ()
+    [alarm] = situation.alarms(NOW)
+    assert (alarm.kind, alarm.severity) == (AlarmKind.STALE, Severity.WARNING)
+    assert alarm.what == "No monitor has read the topics yet, so nothing is known about messages."
 
 
 def test_a_dialog_keeps_its_firsts_while_it_goes_on(store: Store) -> None:
@@ -240,8 +245,48 @@ def test_a_lag_is_an_alarm_while_it_never_shrinks(
 
 
 def test_old_figures_are_an_alarm(store: Store) -> None:
-    (alarm,) = _write(store, replace(HEARTBEAT, up=True)).alarms(NOW)
+    situation = _write(store, replace(HEARTBEAT, up=True))
+    store.reach(dict.fromkeys(QUERIES, HEARTBEAT.until - 1))
+    (alarm,) = situation.alarms(NOW)
     assert (alarm.kind, alarm.since) == (AlarmKind.STALE, HEARTBEAT.until)
+
+
+def test_a_dialog_is_stuck_only_at_the_time_that_was_read(store: Store) -> None:
+    """A monitor that lags by ten minutes knows nothing of what happened to a message since."""
+    read = NOW - 10 * MINUTE
+    unlocked = {"locked_at": None, "begun_at": read - 5_000, "depth": 0, "waiting_since": None}
+    rows = [
+        dialog(1, progress_at=read, waiting_since=read - 5_000),
+        dialog(2, progress_at=read, **unlocked),
+        dialog(3, state="DI", progress_at=read - 5_000, depth=0, waiting_since=None),
+    ]
+    situation = _write(store, *rows, replace(HEARTBEAT, until=NOW, up=True))
+    store.reach({**dict.fromkeys(QUERIES, NOW), "dialogs": read})
+    assert situation.dialogs(Which.STUCK, NOW) == ()
+    counts = situation.dialog_counts(NOW, 0, NOW)
+    assert (counts.waiting, counts.stuck, counts.unlocked, counts.leaked) == (1, 0, 0, 0)
+    (alarm,) = situation.alarms(NOW)
+    assert (alarm.kind, alarm.severity, alarm.where, alarm.since) == (
+        AlarmKind.BEHIND, Severity.WARNING, "monitor", read,
+    )  # fmt: skip
+    assert alarm.what.startswith("The monitor is 600 s behind (dialogs).")
+    stuck = dialog(4, progress_at=read, waiting_since=read - 2 * MINUTE)
+    store.write("state", "run", 1, [stuck])
+    assert situation.dialogs(Which.STUCK, NOW) == (stuck,)
+    store.reach({"dialogs": NOW})
+    assert {alarm.kind for alarm in situation.alarms(NOW)} == {
+        AlarmKind.STUCK, AlarmKind.UNLOCKED, AlarmKind.LEAKED,
+    }  # fmt: skip
+
+
+def test_a_monitor_that_has_not_read_all_dialogs_once_judges_none(store: Store) -> None:
+    assert store.write("state", "run", 0, [dialog(1), replace(HEARTBEAT, until=NOW, up=True)])
+    store.reach({"deliveries": NOW})
+    (alarm,) = Situation(store).alarms(NOW)
+    assert (alarm.kind, alarm.since) == (AlarmKind.BEHIND, None)
+    assert alarm.what.startswith(
+        "The monitor has not yet read all records once (events, messages, dialogs, gaps and "
+    )
 
 
 def test_events_are_added_up_whatever_services_they_name(store: Store) -> None:

@@ -16,6 +16,7 @@ from sqlalchemy.dialects import postgresql
 
 from streams.errors import SurroundingsError, UsageError
 from streams.store import DialogSide, LatencyWindow, MalformedWindow, Progress, Row, Store, database
+from streams.store.freshness import QUERIES
 from streams.store.kinds import KINDS, upsert
 from streams.store.tables import METADATA
 from tests.postgres import encoded_database
@@ -107,8 +108,16 @@ def test_a_later_batch_replaces_a_window(store: Store) -> None:
 def test_figures_are_as_of_what_the_slowest_query_has_read(store: Store) -> None:
     assert store.as_of() is None
     store.reach({"deliveries": 5_000, "events": 4_000, "of a version before": 1_000})
-    store.reach({"deliveries": 7_000, "events": 6_000})
+    assert store.as_of() is None, "four queries have not read everything yet"
+    store.reach({**dict.fromkeys(QUERIES, 7_000), "events": 6_000})
     assert store.as_of() == 6_000
+
+
+def test_a_query_that_lags_does_not_hold_back_the_others(store: Store) -> None:
+    store.reach(dict.fromkeys(QUERIES, 5_000))
+    store.reach({"dialogs": 9_000})
+    assert store.reached() == {**dict.fromkeys(QUERIES, 5_000), "dialogs": 9_000}
+    assert store.as_of() == 5_000
 
 
 def test_a_crash_in_the_middle_leaves_nothing_of_the_batch(store: Store) -> None:
