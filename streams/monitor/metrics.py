@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from streams.monitor.watch import Watch
 from streams.store import Report, Situation, Store
+from streams.store.freshness import QUERIES
 from streams.telemetry import CONTENT_TYPE, Answers, Series, answering, exposition_of, health_answer
 
 _LABELS = ("query",)
@@ -81,7 +82,7 @@ def figures_of(watches: Sequence[Watch], store: Store, now: int) -> Iterator[Ser
     yield Series(
         "hopline_monitor_behind_seconds",
         "Age of the records up to which a query has read everything, in seconds.",
-        [((query,), (now - at) / 1_000) for query, at in sorted(fresh.reached.items())],
+        [((q,), (now - fresh.reached[q]) / 1_000) for q in QUERIES if q in fresh.reached],
         _LABELS,
     )
     yield Series(

@@ -31,6 +31,7 @@ from streams.monitor.upkeep import Upkeep
 from streams.monitor.watch import Watch
 from streams.private import make_folder
 from streams.store import Store
+from streams.store.freshness import ARRIVALS
 from streams.store.patient_store import PatientStore
 
 _LOOK_S = 0.25
@@ -130,7 +131,7 @@ def _monitor(
         _finish([watch.query for watch in watches])
         for watch in watches:
             watch.look(patient)
-        _note(watches, patient, {})
+        _note(watches, patient, {}, config.horizon)
         sampler.stop()
         if sampler.failure is not None:
             raise sampler.failure
@@ -172,7 +173,7 @@ def _follow(
         if any(busy):
             worked = now
         upkeep.look(now)
-        noted = _note(watches, store, noted)
+        noted = _note(watches, store, noted, config.horizon)
         if not ready and all(watch.ready for watch in watches):
             ready, worked = True, now
             say(f"monitoring {config.bootstrap}, topics {config.prefix}*, into {store.address}")
@@ -185,12 +186,18 @@ def _follow(
             return
 
 
-def _note(watches: list[Watch], store: Store, noted: dict[str, int]) -> dict[str, int]:
+def _note(
+    watches: list[Watch], store: Store, noted: dict[str, int], horizon: int
+) -> dict[str, int]:
     """Store how far each query has read, unless the progress is small; return what is stored.
 
     A query that has not yet read its topics keeps the value of a former run, which is still valid.
     """
     reached = {str(w.query.name): w.reached for w in watches if w.reached is not None}
+    for watch in watches:
+        if watch.query.name == "messages" and watch.watermark is not None:
+            # a session ends a horizon after its last sighting
+            reached[ARRIVALS] = watch.watermark - horizon
     if any(at >= noted.get(query, 0) + _NOTE_MS for query, at in reached.items()):
         store.reach(reached)
         return reached

@@ -23,6 +23,7 @@ class Watch:
     Figures of the last batch with records: ``took`` and ``delay`` (from the mean timestamp to the
     commit) in seconds, ``ended`` in seconds since 1970, and ``behind``, the number of remaining
     records. ``reached``: all figures up to this time, in epoch milliseconds, are in the store.
+    ``watermark``: all windows and sessions that ended before this time, too, are in the store.
     """
 
     query: StreamingQuery
@@ -35,6 +36,7 @@ class Watch:
     ended: float | None = None
     behind: int | None = None
     reached: int | None = None
+    watermark: int | None = None
     _looked: str = ""
     _active: int = 0
     _ready: bool = False
@@ -63,6 +65,8 @@ class Watch:
             if progress.numInputRows and progress.batchId > self.batch:
                 self._count(progress, store)
                 busy = True
+            if (watermark := progress.eventTime.get("watermark")) is not None:
+                self.watermark = int(_seconds(watermark) * 1000)
             if not _left(progress):  # a batch takes all records available at its start
                 self.reached = int(_seconds(progress.timestamp) * 1000)
         return busy

@@ -11,6 +11,11 @@ from enum import Enum
 
 QUERIES = ("deliveries", "events", "messages", "dialogs", "gaps", "repeats")
 """The names of the monitor's queries."""
+ARRIVALS = "arrivals"
+"""The name under which the query ``messages`` stores the time up to which it has evaluated queues.
+
+Until then, ``found_messages`` has every message that arrived although it was counted as missing.
+"""
 SILENT = 60_000
 """Milliseconds after which figures are too old to describe the present."""
 
@@ -46,6 +51,11 @@ class Freshness:
             return None
         return min(self.now, *(self.reached[query] for query in queries))
 
+    def covers(self, instant: int, *queries: str) -> bool:
+        """Return whether these queries have read up to an instant."""
+        until = self.until(*queries)
+        return until is not None and until >= instant
+
     @property
     def as_of(self) -> int | None:
         """Return the time up to which all queries have read; None if unknown."""
@@ -60,7 +70,7 @@ class Freshness:
     @property
     def behind(self) -> tuple[str, ...]:
         """Return the queries that have not read the records of the last minute."""
-        return tuple(query for query in QUERIES if self.reached.get(query, 0) < self._recent)
+        return tuple(query for query in QUERIES if not self.covers(self._recent, query))
 
     @property
     def reading(self) -> Reading:

@@ -11,7 +11,9 @@ from streams.store.message_rows import Gap
 from streams.store.missing import Missing, Whereabouts
 
 _SEVERITIES = {Whereabouts.LOST: Severity.ERROR, Whereabouts.UNKNOWN: Severity.WARNING}
-"""Waiting messages are left out because their dialog has an alarm; a discard has a known reason."""
+"""Waiting messages are left out because their dialog has an alarm, discards have a known reason,
+and what the monitor has not read yet is no verdict.
+"""
 
 
 def missing(facts: Facts) -> Iterator[Alarm]:

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from streams.errors import Number, text_of
+from streams.store.dialogs import RETRY_CEILING
+from streams.store.freshness import ARRIVALS, Freshness
 from streams.store.message_rows import MissingMessage
 from streams.store.message_tables import FOUND, MISSING
 from streams.store.state_rows import DialogSide
@@ -26,7 +28,9 @@ class Whereabouts(Enum):
     """The location of a missing message, according to its dialog's state."""
 
     LOST = "lost"
-    """Acknowledged, but no event explains why no application received it."""
+    """Acknowledged, not in the queue, and no event explains why no application received it."""
+    UNREAD = "not read yet"
+    """The monitor has not yet read its dialog, or its queue up to the acknowledgement."""
     WAITING = "waiting"
     """In the sender's transmission queue and still retried, or waiting for a queue."""
     DISCARDED = "discarded"
@@ -46,8 +50,9 @@ class Missing:
 
 
 _REMEDIES: Mapping[Whereabouts, str] = {
-    Whereabouts.LOST: "Run 'hopline verify', keep the topics, and read 'hopline tail "
-    "--conversation'; the application must send the message again.",
+    Whereabouts.LOST: "Run 'hopline verify', which reads all queues and reports whether the "
+    "message is there. Keep the topics until then.",
+    Whereabouts.UNREAD: "Wait until the monitor has read it, or run 'hopline verify'.",
     Whereabouts.WAITING: "Remove the cause; 'hopline query sys.transmission_queue' shows it.",
     Whereabouts.DISCARDED: "Begin a new dialog and send the message again, if it is still needed.",
     Whereabouts.UNKNOWN: "'hopline tail --conversation' shows how far it got; 'hopline verify' "
@@ -60,7 +65,8 @@ def find_missing(store: Store, now: int, *, limit: int = 1_000) -> tuple[Missing
     wanted = _missing(sa.select(MISSING)).order_by(MISSING.c.seen_at.desc()).limit(limit)
     rows = store.select(MissingMessage, wanted)
     sides = _sides(store, sorted({row.conversation for row in rows}))
-    return tuple(_judged(row, sides.get(row.conversation, ()), now) for row in rows)
+    fresh = Freshness(now, store.reached())
+    return tuple(_judged(row, sides.get(row.conversation, ()), fresh) for row in rows)
 
 
 def count_missing(store: Store) -> int:
@@ -70,16 +76,25 @@ def count_missing(store: Store) -> int:
 
 
 def locate(
-    message: MissingMessage, sides: Sequence[DialogSide], now: int
+    message: MissingMessage, sides: Sequence[DialogSide], fresh: Freshness
 ) -> tuple[Whereabouts, str]:
     """Locate a message by the state of both sides of its dialog; also return the reason.
 
-    The rules are applied in this order: expired, a side in error, waiting, rejected with an
-    acknowledgement, ended, lost.
+    The rules are applied in this order: not yet evaluated, expired, a side in error, waiting,
+    rejected with an acknowledgement, ended, lost. The sender's last progress was at or after the
+    acknowledgement, and copies may arrive for another retry interval.
     """
     sender = next((s for s in sides if s.is_initiator is message.from_initiator), None)
     receiver = next((s for s in sides if s.is_initiator is not message.from_initiator), None)
-    if message.expires_at <= now:
+    if sender is None and not fresh.covers(message.seen_at, "dialogs"):
+        return Whereabouts.UNREAD, "The monitor has not read its dialog yet."
+    if (
+        sender is not None
+        and message.sequence < sender.acknowledged
+        and not fresh.covers(sender.progress_at + RETRY_CEILING, ARRIVALS)
+    ):
+        return Whereabouts.UNREAD, "It was acknowledged; its queue has not been read since."
+    if message.expires_at <= fresh.now:
         return Whereabouts.DISCARDED, "The lifetime of its dialog has expired."
     if any(side.error_at is not None for side in sides):
         return Whereabouts.DISCARDED, "Its dialog has ended in error."
@@ -100,8 +115,8 @@ def locate(
 _ENDING = ("DI", "DO", "CD")
 
 
-def _judged(message: MissingMessage, sides: Sequence[DialogSide], now: int) -> Missing:
-    where, why = locate(message, sides, now)
+def _judged(message: MissingMessage, sides: Sequence[DialogSide], fresh: Freshness) -> Missing:
+    where, why = locate(message, sides, fresh)
     if message.error:
         why += f" {message.error_by} has dropped a copy ({message.error}: {text_of(message.error)})"
         why = why.rstrip(".") + "."

@@ -20,7 +20,7 @@ from streams.store.database import (
     reading_engine_for,
     shown,
 )
-from streams.store.freshness import QUERIES
+from streams.store.freshness import ARRIVALS, QUERIES
 from streams.store.kinds import KINDS, upsert
 from streams.store.mapping import AnyRow, from_columns, to_columns
 from streams.store.prune import prunings
@@ -225,15 +225,16 @@ class Store:
     def reached(self) -> dict[str, int]:
         """Return the instant (epoch ms) up to which each query has read all records.
 
-        A query that has not yet read all records once is left out.
+        A query that has not yet read all records once is left out. ARRIVALS is as described there.
         """
-        rows = self.ask(sa.select(REACHED).where(REACHED.c.query.in_(QUERIES)))
+        rows = self.ask(sa.select(REACHED).where(REACHED.c.query.in_((*QUERIES, ARRIVALS))))
         return {row["query"]: int(row["at"]) for row in rows}
 
     def as_of(self) -> int | None:
         """Return the instant up to which all queries have read; None if unknown."""
         reached = self.reached()
-        return min(reached.values()) if len(reached) == len(QUERIES) else None
+        times = [reached[query] for query in QUERIES if query in reached]
+        return min(times) if len(times) == len(QUERIES) else None
 
     def select(self, kind: type[AnyRow], statement: sa.Select[Any]) -> tuple[AnyRow, ...]:
         """Return the rows of a kind that a statement selects from its table."""

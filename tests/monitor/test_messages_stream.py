@@ -11,8 +11,10 @@ from pyspark.sql import SparkSession
 
 from streams.monitor import MonitorConfig
 from streams.monitor.queries import queries
+from streams.monitor.run import _note
 from streams.monitor.watch import Watch
 from streams.store import MissingMessage, Report, Store
+from streams.store.freshness import ARRIVALS
 from streams.wire import Topics
 from tests.monitor.records import NOON, Delivery, Stored, create_topics, produce
 
@@ -41,7 +43,9 @@ def _read_on(spark: SparkSession, config: MonitorConfig, store: Store, *records:
     (query,) = [one for one in queries(spark, config, store) if one.name == "messages"]
     running = query.start(config.checkpoint.as_uri(), available_now=True)
     running.awaitTermination()
-    Watch(running).look(store)
+    watch = Watch(running)
+    watch.look(store)
+    _note([watch], store, store.reached(), config.horizon)
 
 
 def _missing(store: Store) -> list[str]:
@@ -60,6 +64,8 @@ def test_heartbeats_end_sessions_and_past_records_are_late(
         _read_on(spark, config, store, _heartbeat(config, NOON + 3 * HOUR))
         _read_on(spark, config, store, _heartbeat(config, NOON + 3 * HOUR + 1))
         assert _missing(store) == [first]
+        evaluated = NOON + 3 * HOUR - config.late - config.horizon
+        assert store.reached()[ARRIVALS] == evaluated, "Spark reports the watermark of its batch"
         # A record of long ago is late, and moves nothing; one of now is not.
         _read_on(spark, config, store, _sent(config, 2, NOON), _sent(config, 3, NOON + 3 * HOUR))
         assert Report(store).late() == {"messages": 1}

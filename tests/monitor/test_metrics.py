@@ -15,8 +15,10 @@ from streams.monitor.metrics import figures_of, serving
 from streams.monitor.run import _note
 from streams.monitor.watch import Watch
 from streams.store import Store
-from streams.store.freshness import QUERIES
+from streams.store.freshness import ARRIVALS, QUERIES
 from tests.health import get, metrics
+
+HORIZON = 600_000
 
 
 @dataclass(frozen=True)
@@ -126,21 +128,31 @@ def test_a_query_that_lags_holds_back_no_other(tmp_path: Path) -> None:
     fast, slow = Watch(Running([])), Watch(Running([], name="events"))
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
         fast.reached = 5_000
-        noted = _note([fast, slow], store, {})
+        noted = _note([fast, slow], store, {}, HORIZON)
         assert store.reached() == {"deliveries": 5_000}, "the other one has not read its topics"
         slow.reached = 5_000
-        noted = _note([fast, slow], store, noted)
+        noted = _note([fast, slow], store, noted, HORIZON)
         assert store.reached() == {"deliveries": 5_000, "events": 5_000}
         fast.reached = 6_000
-        noted = _note([fast, slow], store, noted)
+        noted = _note([fast, slow], store, noted, HORIZON)
         assert store.reached() == noted == {"deliveries": 6_000, "events": 5_000}
         fast.reached = 6_999
-        assert _note([fast, slow], store, noted) is noted, "too little for a transaction"
+        assert _note([fast, slow], store, noted, HORIZON) is noted, "too little for a transaction"
+
+
+def test_arrivals_are_known_up_to_a_horizon_before_the_watermark(tmp_path: Path) -> None:
+    at = {"timestamp": "2026-11-21T13:30:20.000Z"}
+    event_time = {"watermark": "2026-11-21T13:29:00.000Z"}
+    watch = Watch(Running([progress(0, eventTime=event_time, **at)], name="messages"))
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        watch.look(store)
+        _note([watch], store, {}, HORIZON)
+        assert store.reached() == {ARRIVALS: 1_795_267_740_000 - HORIZON}
 
 
 def test_the_distance_of_each_query_is_a_metric_and_an_alarm(tmp_path: Path) -> None:
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
-        store.reach({**dict.fromkeys(QUERIES, 1_000_000), "messages": 850_000})
+        store.reach({**dict.fromkeys(QUERIES, 1_000_000), "messages": 850_000, ARRIVALS: 3})
         found = {series.name: dict(series.samples) for series in figures_of([], store, 1_000_500)}
     expected = {(query,): 0.5 for query in QUERIES} | {("messages",): 150.5}
     assert found["hopline_monitor_behind_seconds"] == expected

@@ -865,6 +865,14 @@ MUTANTS = (
         "store/test_situation.py::test_a_dialog_is_stuck_only_at_the_time_that_was_read",
     ),
     KafkaMutant(
+        "call a message lost before its queue was read",
+        "store/missing.py",
+        "        and not fresh.covers(sender.progress_at + RETRY_CEILING, ARRIVALS)\n",
+        "        and False\n",
+        "store/test_missing.py::"
+        "test_nothing_is_lost_before_its_queue_was_read_up_to_its_acknowledgement",
+    ),
+    KafkaMutant(
         "keep how far a query has read until the slowest one goes on",
         "monitor/run.py",
         "    if any(at >= noted.get(query, 0) + _NOTE_MS for query, at in reached.items()):\n",

@@ -19,7 +19,7 @@ from streams.store import (
     Store,
     Whereabouts,
 )
-from streams.store.freshness import QUERIES
+from streams.store.freshness import ARRIVALS, QUERIES
 from tests.store.build import COPIED, FOUND, GAP, MISSING
 from tests.store.build_state import DIALOG
 
@@ -31,7 +31,7 @@ RECEIVER = replace(DIALOG, instance="ServerB", is_initiator=False, parked=0, dep
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
-        store.reach(dict.fromkeys(QUERIES, NOW))
+        store.reach(dict.fromkeys((*QUERIES, ARRIVALS), NOW))
         yield store
 
 
@@ -112,6 +112,49 @@ def test_another_refusal_is_no_reason(store: Store) -> None:
     store.write("messages", "run", 0, [dropped, SENDER])
     (found,) = Report(store).missing(NOW)
     assert found.whereabouts is Whereabouts.LOST
+
+
+ACKNOWLEDGED_AT = SENDER.progress_at
+
+
+@pytest.mark.parametrize(
+    ("evaluated", "where"),
+    [
+        ({}, Whereabouts.UNREAD),
+        ({ARRIVALS: ACKNOWLEDGED_AT}, Whereabouts.UNREAD),
+        ({ARRIVALS: ACKNOWLEDGED_AT + 63_999}, Whereabouts.UNREAD),
+        ({ARRIVALS: ACKNOWLEDGED_AT + 64_000}, Whereabouts.LOST),
+    ],
+)
+def test_nothing_is_lost_before_its_queue_was_read_up_to_its_acknowledgement(
+    tmp_path: Path, evaluated: dict[str, int], where: Whereabouts
+) -> None:
+    """After an outage longer than the horizon, a message arrives that was counted as missing."""
+    with Store.open(f"sqlite:///{tmp_path}/other.sqlite") as store:
+        store.write("messages", "run", 0, [MISSING, SENDER, RECEIVER])
+        store.reach({**dict.fromkeys(QUERIES, NOW), **evaluated})
+        (found,) = Report(store).missing(NOW)
+        kinds = {alarm.kind for alarm in Situation(store).alarms(NOW)}
+    assert found.whereabouts is where
+    assert (AlarmKind.MISSING in kinds) == (where is Whereabouts.LOST)
+
+
+def test_the_remedy_for_a_loss_is_an_audit_and_not_to_send_again(store: Store) -> None:
+    store.write("messages", "run", 0, [MISSING, SENDER, RECEIVER])
+    (found,) = Report(store).missing(NOW)
+    assert found.remedy.startswith("Run 'hopline verify'")
+    assert "again" not in found.remedy
+
+
+def test_a_dialog_that_was_not_read_yet_is_not_unknown(store: Store) -> None:
+    store.reach({"dialogs": MISSING.seen_at - 1})
+    store.write("messages", "run", 0, [MISSING])
+    (found,) = Report(store).missing(NOW)
+    assert found.whereabouts is Whereabouts.UNREAD
+    assert AlarmKind.MISSING not in {alarm.kind for alarm in Situation(store).alarms(NOW)}
+    store.reach({"dialogs": MISSING.seen_at})
+    (found,) = Report(store).missing(NOW)
+    assert found.whereabouts is Whereabouts.UNKNOWN
 
 
 def test_what_turns_up_is_missing_no_more(store: Store) -> None:
