@@ -4,6 +4,7 @@ from streams.store.alarm import Alarm, AlarmKind, Severity
 from streams.store.database import MONITOR_STORE
 from streams.store.dialogs import DialogCounts, LockTime, Waiting, Which
 from streams.store.drops import Drop, drops_of
+from streams.store.exactly_once import ExactlyOnce, Verdict, exactly_once
 from streams.store.figures import (
     COPY_COLUMNS,
     LATENCY_DIMENSIONS,
@@ -64,6 +65,7 @@ __all__ = [
     "Drop",
     "EventTotal",
     "EventWindow",
+    "ExactlyOnce",
     "FoundMessage",
     "Freshness",
     "Gap",
@@ -92,11 +94,13 @@ __all__ = [
     "StateRow",
     "Store",
     "Trouble",
+    "Verdict",
     "Waiting",
     "Whereabouts",
     "Which",
     "as_columns",
     "drops_of",
+    "exactly_once",
     "merged",
     "percentile",
     "percentiles",

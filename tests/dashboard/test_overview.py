@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 
 from streams.dashboard.figures import Window
 from streams.dashboard.model.buckets import Buckets, buckets_of
@@ -16,7 +17,9 @@ from streams.dashboard.model.overview import (
     overview_of,
     read_overview,
 )
-from streams.store import Cause, EventWindow, LatencyWindow, QueueSample, Store
+from streams.dashboard.template import part
+from streams.store import Cause, EventWindow, LatencyWindow, QueueSample, Store, Verdict
+from streams.store.freshness import QUERIES
 from tests.dashboard.rows import ROWS, SINCE, UNTIL, window
 
 LATENCIES = [row for row in ROWS if isinstance(row, LatencyWindow)]
@@ -104,6 +107,29 @@ def test_of_nothing_there_are_no_percentiles() -> None:
     assert overview.rate == 0.0
     assert overview.paths == overview.losses == ()
     assert [each.p95 for each in overview.quantiles] == [None] * 12
+
+
+def test_what_was_not_read_is_unknown_and_not_zero(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        empty = overview_of(read_overview(store, Window(SINCE, UNTIL, UNTIL)))
+        store.reach({"deliveries": UNTIL})
+        half = overview_of(read_overview(store, Window(SINCE, UNTIL, UNTIL)))
+        store.reach(dict.fromkeys(QUERIES, UNTIL))
+        whole = overview_of(read_overview(store, Window(SINCE, UNTIL, UNTIL)))
+    assert (empty.known, empty.exactly_once.verdict) == (frozenset(), Verdict.UNKNOWN)
+    assert (half.known, half.exactly_once.verdict) == ({"deliveries"}, Verdict.UNKNOWN)
+    assert (whole.known, whole.exactly_once.verdict) == (set(QUERIES), Verdict.KEPT)
+    tiles = [" ".join(striptags(part("overview", "tiles", each, None))) for each in (empty, whole)]
+    unknown = ("Messages – not read yet", "Missing – not read yet", "Duplicates – not read yet")
+    assert all(text in tiles[0] for text in unknown)
+    assert "Exactly once unknown queues not read yet" in tiles[0]
+    assert "good" not in part("overview", "tiles", empty, None)
+    assert "Missing 0 no missing messages" in tiles[1]
+    assert "Exactly once kept no repeat, no gap" in tiles[1]
+
+
+def striptags(html: Markup) -> list[str]:
+    return html.striptags().split()
 
 
 @pytest.mark.parametrize(

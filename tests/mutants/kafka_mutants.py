@@ -873,6 +873,13 @@ MUTANTS = (
         "test_nothing_is_lost_before_its_queue_was_read_up_to_its_acknowledgement",
     ),
     KafkaMutant(
+        "call exactly-once kept before the queues were read",
+        "store/exactly_once.py",
+        "Verdict.UNKNOWN if until is None else Verdict.KEPT",
+        "Verdict.KEPT",
+        "store/test_exactly_once.py::test_before_the_queues_were_read_nothing_is_known",
+    ),
+    KafkaMutant(
         "keep how far a query has read until the slowest one goes on",
         "monitor/run.py",
         "    if any(at >= noted.get(query, 0) + _NOTE_MS for query, at in reached.items()):\n",

@@ -12,6 +12,8 @@ from streams.store import (
     Cause,
     DialogCounts,
     EventWindow,
+    ExactlyOnce,
+    Freshness,
     LatencyWindow,
     MalformedWindow,
     QueueSample,
@@ -20,9 +22,11 @@ from streams.store import (
     Situation,
     Store,
     drops_of,
+    exactly_once,
     merged,
     percentiles,
 )
+from streams.store.freshness import QUERIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class Found:
     dialogs: DialogCounts | None = None
     missing: int = 0
     gaps: int = 0
+    fresh: Freshness | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +96,12 @@ class Overview:
 
     ``left_out``: delivered messages that no figure of latency or rate counts, because there are too
     many different paths and services. ``lost``: all drops and delays; ``losses`` has the most
-    frequent ones.
+    frequent ones. ``known``: the queries that have read all records once; without its query, a
+    figure of 0 is unknown.
     """
 
+    known: frozenset[str]
+    exactly_once: ExactlyOnce
     buckets: Buckets
     delivered: Quantiles
     left_out: int
@@ -134,6 +142,7 @@ def read_overview(store: Store, window: Window) -> Found:
         situation.dialog_counts(window.now, window.since, window.until),
         report.missing_count(),
         len(report.gaps()),
+        situation.freshness(window.now),
     )
 
 
@@ -141,10 +150,12 @@ def overview_of(found: Found) -> Overview:
     """Compute the content of the page."""
     whole = [row for row in found.latencies if row.leg == 0]
     legs = [row for row in found.latencies if row.leg]
-    window = found.window
+    window, fresh = found.window, found.fresh or Freshness(found.window.now)
     buckets = buckets_of(window.since, window.until, found.as_of, window_of(found.latencies))
     rates = buckets.per_second(whole, lambda row: row.count)
     return Overview(
+        known=frozenset(query for query in QUERIES if fresh.until(query) is not None),
+        exactly_once=exactly_once(len(found.repeats), found.gaps, fresh, window.until),
         buckets=buckets,
         delivered=quantiles_of(whole),
         left_out=found.messages_left_out,

@@ -69,8 +69,10 @@ def read_alarms(store: Store, window: Window) -> tuple[Alarm, ...]:
 
 
 def _alarms(context: Context, address: Address) -> Content:
-    none: tuple[Alarm, ...] = ()
-    alarms = context.figures.ask(read_alarms, Span(), none)
+    never_read: tuple[Alarm, ...] | None = None
+    alarms = context.figures.ask(read_alarms, Span(), never_read)
+    if alarms is None:
+        return part("overview", "no_alarms_known")
     known = context.network.known
     instances = frozenset(known.topology.instances) if known else frozenset[str]()
     shown = alarms[:_ALARMS]
