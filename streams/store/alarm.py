@@ -11,8 +11,9 @@ from streams.store.freshness import Freshness
 from streams.store.links import Link
 from streams.store.message_rows import Gap
 from streams.store.missing import Missing
+from streams.store.parked import Parked
 from streams.store.rows import MalformedWindow, Repeat
-from streams.store.state_rows import DialogSide, LagSample, QueueSample, Trouble
+from streams.store.state_rows import DialogSide, LagSample, Trouble
 
 
 class Severity(IntEnum):
@@ -79,7 +80,7 @@ class Facts:
     dialogs: Mapping[Which, Sequence[Group]]
     some: Mapping[Which, Sequence[DialogSide]]
     """A few example dialogs of each kind."""
-    queues: Sequence[QueueSample]
+    parked: Sequence[Parked]
     links: Sequence[Link]
     lags: Sequence[LagSample]
     """Samples of the last minute, by subject, oldest first."""

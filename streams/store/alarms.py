@@ -126,17 +126,17 @@ def _stuck(facts: Facts) -> Iterator[Alarm]:
 
 
 def _parked(facts: Facts) -> Iterator[Alarm]:
-    for queue in facts.queues:
-        if queue.parked:
-            yield Alarm(
-                Severity.WARNING,
-                AlarmKind.PARKED,
-                f"{counted(queue.parked, 'message')} arrived and wait for a queue that is off.",
-                queue.instance,
-                REMEDIES[Number.QUEUE_DISABLED],
-                queue.parked,
-                queue.at,
-            )
+    for one in facts.parked:
+        yield Alarm(
+            Severity.WARNING,
+            AlarmKind.PARKED,
+            f"{counted(one.messages, 'message')} arrived and wait for the queue of "
+            f"{one.service}, which is off.",
+            f"{one.instance}/{one.database}",
+            REMEDIES[Number.QUEUE_DISABLED],
+            one.messages,
+            one.since,
+        )
 
 
 def _dialogs(facts: Facts) -> Iterator[Alarm]:

@@ -24,6 +24,7 @@ from streams.store.drops import Drop, find_drops
 from streams.store.figures import Report
 from streams.store.freshness import Freshness
 from streams.store.links import Link, find_links
+from streams.store.parked import find_parked
 from streams.store.rows import MalformedWindow
 from streams.store.sampled import looked_at, samples_at, samples_in
 from streams.store.state_rows import DialogSide, HeartbeatSample, LagSample, QueueSample, Trouble
@@ -140,7 +141,7 @@ class Situation:
                 for w in ALARMING
                 if groups[w]
             },
-            queues=self.queues(),
+            parked=find_parked(self._store),
             links=self.links(recent, now, latency=False),
             lags=samples_in(self._store, LagSample, now - LAG_LOOKS, now + 1),
             malformed=self._store.select(MalformedWindow, malformed),

@@ -880,6 +880,14 @@ MUTANTS = (
         "store/test_exactly_once.py::test_before_the_queues_were_read_nothing_is_known",
     ),
     KafkaMutant(
+        "take the time of an earlier disabled queue for that of this one",
+        "store/parked.py",
+        "columns.at > none.scalar_subquery()",
+        "columns.at > 0",
+        "store/test_situation.py::"
+        "test_messages_that_wait_for_a_queue_name_its_service_and_since_when",
+    ),
+    KafkaMutant(
         "keep how far a query has read until the slowest one goes on",
         "monitor/run.py",
         "    if any(at >= noted.get(query, 0) + _NOTE_MS for query, at in reached.items()):\n",

@@ -194,6 +194,7 @@ def test_alarms_say_what_is_wrong_where_and_what_to_do(store: Store) -> None:
         dialog(1, waiting_since=NOW - 2 * MINUTE, status=9753, progress_at=NOW),
         dialog(2, state="DI", **quiet),
         replace(QUEUE, at=at, until=until, parked=2),
+        dialog(3, parked=2, depth=0, waiting_since=None, progress_at=NOW),
         replace(LAG, at=at, until=until, records=500),
         replace(MALFORMED, window_start=NOW - 20_000, window_end=NOW - 10_000),
     ]
@@ -249,6 +250,28 @@ def test_old_figures_are_an_alarm(store: Store) -> None:
     store.reach(dict.fromkeys(QUERIES, HEARTBEAT.until - 1))
     (alarm,) = situation.alarms(NOW)
     assert (alarm.kind, alarm.since) == (AlarmKind.STALE, HEARTBEAT.until)
+
+
+def test_messages_that_wait_for_a_queue_name_its_service_and_since_when(store: Store) -> None:
+    """The number of messages changes, and the time since when they wait does not."""
+    target = {"is_initiator": False, "depth": 0, "waiting_since": None, "progress_at": NOW}
+    samples = [
+        replace(QUEUE, at=NOW - minutes * MINUTE, until=NOW - minutes * MINUTE + 30_000, parked=n)
+        for minutes, n in ((9, 5), (8, 0), (7, 1), (6, 3), (1, 4))
+    ]
+    rows = [
+        dialog(1, service="First", parked=3, begun_at=1_000, **target),
+        dialog(2, service="First", parked=1, begun_at=1_000, **target),
+        dialog(3, service="Second", parked=2, begun_at=NOW - 2 * MINUTE, **target),
+        dialog(4, service="Ended", parked=2, ended_at=NOW, **target),
+    ]
+    alarms = _write(store, *samples, *rows).alarms(NOW)
+    found = [alarm for alarm in alarms if alarm.kind is AlarmKind.PARKED]
+    assert [(alarm.where, alarm.count, alarm.since) for alarm in found] == [
+        ("ServerA/DatabaseA", 4, NOW - 7 * MINUTE),
+        ("ServerA/DatabaseA", 2, NOW - 2 * MINUTE),
+    ]
+    assert found[0].what == "4 messages arrived and wait for the queue of First, which is off."
 
 
 def test_a_dialog_is_stuck_only_at_the_time_that_was_read(store: Store) -> None:
