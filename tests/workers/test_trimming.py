@@ -306,4 +306,4 @@ def test_a_forwarder_whose_records_are_gone_stops(two: Rig) -> None:
     trim(two.cluster, {(two.topics.out("A"), 0): 1})
     failure = two.forwarder("A").ended()
     two.running.clear()
-    assert "Records before the committed offset were deleted" in getattr(failure, "remedy", "")
+    assert "Records after the committed offset were deleted" in getattr(failure, "remedy", "")
