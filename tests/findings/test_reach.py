@@ -98,6 +98,36 @@ def test_code_of_a_database_that_shows_no_service(
     assert found.startswith(f"{severity} A/D")
 
 
+DEMO = """\
+CREATE DATABASE D;
+GO
+USE D;
+CREATE QUEUE Q;
+CREATE SERVICE Own ON QUEUE Q;
+CREATE SERVICE [//Demo/Initiator] ON QUEUE Q;
+GO
+CREATE PROCEDURE SendInvoice AS
+  BEGIN DIALOG @h FROM SERVICE [//Demo/Initiator] TO SERVICE '//Demo/Target';
+  END CONVERSATION @h;
+GO
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("drop", "severity"), [("", "error"), ("DROP SERVICE [//Demo/Initiator];", "warning")]
+)
+def test_code_that_a_demo_leaves_behind(tmp_path: Path, drop: str, severity: str) -> None:
+    """A demo drops its services, but not its procedure: no message waits for a route.
+
+    (github.com/totkin/MS-SQL-Server-Developer, homework_15/_work/exp/Expiriense01.sql)
+    """
+    (tmp_path / "A.sql").write_text(DEMO.format(drop), encoding="utf-8")
+    found = {f.code: f.severity.value for f in report_of(tmp_path).findings}
+    assert found["TA-02"] == severity
+    assert found.get("TA-50") == ("error" if drop else None)
+
+
 def test_a_database_without_services_sends_its_event_notifications(tmp_path: Path) -> None:
     """The engine's own service sends them, so the missing route is an error."""
     (tmp_path / "A.sql").write_text(

@@ -15,7 +15,6 @@ from streams.analysis.known import Home, id_unstated, known
 from streams.analysis.paths.network import Disposition
 from streams.analysis.paths.verdict import PathVerdict
 from streams.errors import Number
-from streams.system_names import SYSTEM_SERVICES
 from streams.topology.compile import is_loopback
 
 _ADDRESSES = (Number.ADDRESS_UNUSABLE, Number.ROUTE_INVALID)
@@ -30,11 +29,12 @@ def fails_for_certain(estate: Estate, answer: FlowAnswer) -> bool:
     """
     if answer.verdict is PathVerdict.OK:
         return False
-    return (
-        bool(answer.hazards)
-        or any(is_certain(estate, failure, answer.flow) for failure in answer.failures)
-        or any(_unanswered(estate, answer, back) for back in answer.backs if not back.arrives)
-    )
+    flow = answer.flow
+    if any((answer.hazards, *(is_certain(estate, failure, flow) for failure in answer.failures))):
+        return True
+    if not flow.can_begin:
+        return services_shown(estate, Home(flow.sender.instance, flow.sender.database))
+    return any(_unanswered(estate, answer, back) for back in answer.backs if not back.arrives)
 
 
 def is_certain(estate: Estate, failure: Failure, flow: Flow) -> bool:
@@ -45,7 +45,7 @@ def is_certain(estate: Estate, failure: Failure, flow: Flow) -> bool:
     if cause is Cause.STALE_BROKER:
         return is_stale(estate, flow.to)
     if cause in (Cause.NO_ROUTE, Cause.NOT_HERE):
-        return routes_shown(flow)
+        return flow.can_begin  # otherwise BEGIN DIALOG fails (TA-50), and nothing is sent
     if cause is Cause.OTHER:  # for example, a request to the configuration service
         return failure.ending.error in _ADDRESSES
     return cause is not Cause.HOPS  # the number of hops is not documented (U-34)
@@ -62,15 +62,6 @@ def wrong_port(estate: Estate, failure: Failure) -> bool:
 
 def _hosts(estate: Estate) -> frozenset[str]:
     return frozenset(host for host, _ in estate.leads)
-
-
-def routes_shown(flow: Flow) -> bool:
-    """Return whether the topology has the routes of the initiator's database, as far as it shows.
-
-    Scripts without any service of a database are only a part of it (decision 54).
-    """
-    sender = flow.sender
-    return sender.service in SYSTEM_SERVICES or bool(sender.database.services)
 
 
 def is_stale(estate: Estate, service: str) -> bool:
@@ -91,10 +82,7 @@ def homes_without_id(estate: Estate, service: str) -> tuple[Home, ...]:
 
 
 def _unanswered(estate: Estate, answer: FlowAnswer, back: Back) -> bool:
-    flow = answer.flow
-    if not flow.can_begin:
-        return services_shown(estate, Home(flow.sender.instance, flow.sender.database))
-    service = flow.sender.service
+    flow, service = answer.flow, answer.flow.sender.service
     if any(
         cause_of(estate, Phase.BACK, failure, service).cause in _ON_ANY_PATH
         for failure in back.failures

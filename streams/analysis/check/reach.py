@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streams.analysis.check.certain import routes_shown, wrong_port
+from streams.analysis.check.certain import wrong_port
 from streams.analysis.check.proof import (
     evidence,
     lives,
@@ -36,8 +36,8 @@ def _stated(trouble: Trouble) -> Source:
 
 
 def _severity(trouble: Trouble) -> Severity:
-    """Return a warning if the senders' databases show no service: their scripts are only a part."""
-    return _E if any(routes_shown(answer.flow) for answer in trouble.answers) else _W
+    """Return a warning if the senders' services do not exist: BEGIN DIALOG then fails (TA-50)."""
+    return _E if any(answer.flow.can_begin for answer in trouble.answers) else _W
 
 
 def no_route(estate: Estate) -> Iterable[Finding]:
@@ -135,8 +135,8 @@ CHECKS = (
         "reference 2.2, R4 step 7",
         "No route matches. Messages stay in the transmission queue of their database with status "
         "9750 until a matching route is created or the dialog's lifetime ends. The finding is a "
-        "warning if the topology has none of the sending database's services: other scripts "
-        "probably create them, and its routes.",
+        "warning if the sending database does not have the initiator's service either: BEGIN "
+        "DIALOG fails (TA-50), or other scripts create the service and the route.",
         "Create a route for the service in the sending database.",
         no_route,
     ),
@@ -148,8 +148,8 @@ CHECKS = (
         "Every database has the route AutoCreatedLocal, so a missing route shows up like this: "
         "the engine looks for the service in its own instance, where no active database has it. "
         "Messages stay in the transmission queue (9796, or 9795 if a broker id is given). The "
-        "finding is a warning if the topology has none of the sending database's services: other "
-        "scripts probably create them, and its routes.",
+        "finding is a warning if the sending database does not have the initiator's service "
+        "either: BEGIN DIALOG fails (TA-50), or other scripts create the service and the route.",
         "Create a route for the service with the address of the instance that has it.",
         not_here,
     ),
