@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from streams.cli import main
 
 from .folders import report_of, reported
 
@@ -159,3 +162,36 @@ def test_remedies_name_the_instance_that_is_meant(
     found = [f for f in report_of(tmp_path).findings if f.code in ("TA-05", "TA-06")]
     assert [f.code for f in found] == ([] if code is None else [code])
     assert all(remedy in f.remedy for f in found)
+
+
+BESIDE = """\
+CREATE DATABASE TestDB;
+GO
+USE TestDB;
+CREATE QUEUE TestInitiatorQueue;
+CREATE SERVICE TestInitiator ON QUEUE TestInitiatorQueue ([DEFAULT]);
+CREATE ROUTE TestRoute WITH SERVICE_NAME = 'TestTarget', ADDRESS = 'TCP://{}:4567';
+GO
+CREATE PROCEDURE P AS
+  BEGIN DIALOG @h FROM SERVICE TestInitiator TO SERVICE 'TestTarget' WITH ENCRYPTION = OFF;
+  END CONVERSATION @h;
+GO
+"""
+
+
+@pytest.mark.parametrize(
+    ("host", "severity"), [("localhost", "warning"), ("A", "warning"), ("B", "error")]
+)
+def test_another_instance_on_the_machine(tmp_path: Path, host: str, severity: str) -> None:
+    """A script's port of its own host may be that of an instance whose scripts were not given.
+
+    (A public script for localhost\\SQLDEV01 with a route to TCP://localhost:4567.)
+    """
+    (tmp_path / "A.sql").write_text(BESIDE.format(host), encoding="utf-8")
+    (tmp_path / "B.sql").write_text("CREATE DATABASE E;\n", encoding="utf-8")
+    [found] = [f for f in report_of(tmp_path).findings if f.code == "TA-06"]
+    assert found.severity.value == severity
+    remedy = "If another instance on the machine of A listens on port 4567, import its scripts"
+    assert (remedy in found.remedy) == (severity == "warning")
+    certain = CliRunner().invoke(main, ["flows", str(tmp_path)]).exit_code
+    assert certain == (1 if severity == "error" else 0)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from streams.analysis.check.trouble import Cause, Phase, cause_of
 from streams.analysis.estate import Estate
-from streams.analysis.flows.flow_answer import answers_of
+from streams.analysis.flows.flow_answer import answers_of, routes_of
 from streams.analysis.flows.flow_values import Back, Failure, FlowAnswer
 from streams.analysis.flows.flows import Flow
+from streams.analysis.flows.route_index import At
 from streams.analysis.known import Home, id_unstated, known
 from streams.analysis.paths.network import Disposition
 from streams.analysis.paths.verdict import PathVerdict
+from streams.analysis.security.values import in_script
 from streams.errors import Number
+from streams.routing import Address
 from streams.topology.compile import is_loopback
 
 _ADDRESSES = (Number.ADDRESS_UNUSABLE, Number.ROUTE_INVALID)
@@ -40,7 +43,7 @@ def fails_for_certain(estate: Estate, answer: FlowAnswer) -> bool:
 def is_certain(estate: Estate, failure: Failure, flow: Flow) -> bool:
     """Return whether the topology proves a failure on the path to a flow's target."""
     if failure.ending.disposition is Disposition.UNKNOWN:
-        return wrong_port(estate, failure)
+        return _certainly_wrong_port(estate, failure)
     cause = cause_of(estate, Phase.FIRST, failure, flow.to).cause
     if cause is Cause.STALE_BROKER:
         return is_stale(estate, flow.to)
@@ -58,6 +61,24 @@ def wrong_port(estate: Estate, failure: Failure) -> bool:
         return False
     host = address.host.casefold()
     return is_loopback(address) or host in estate.once(_hosts)
+
+
+def _certainly_wrong_port(estate: Estate, failure: Failure) -> bool:
+    state, step = failure.hops[-1]
+    at = routes_of(estate).behind(state, step)
+    return wrong_port(estate, failure) and not (
+        at is not None and step.address is not None and may_be_beside(estate, at, step.address)
+    )
+
+
+def may_be_beside(estate: Estate, at: At, address: Address) -> bool:
+    """Return whether an address may be another instance on the machine of the route's instance.
+
+    The scripts of an estate are often those of one instance (decision 54).
+    """
+    own = Address(address.kind, address.host, at.instance.address.port)
+    here = estate.leads_to(at.instance.name, own) == at.instance.name
+    return here and in_script(at.route.source)
 
 
 def _hosts(estate: Estate) -> frozenset[str]:
@@ -89,7 +110,7 @@ def _unanswered(estate: Estate, answer: FlowAnswer, back: Back) -> bool:
     ):
         return True
     if all(wrong_port(estate, failure) for failure in back.failures):
-        return bool(back.failures)
+        return any(_certainly_wrong_port(estate, failure) for failure in back.failures)
     return not answered_otherwise(estate, flow) and not return_unsure(back, flow)
 
 

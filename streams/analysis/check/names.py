@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streams.analysis.check.certain import homes_without_id, is_stale
+from streams.analysis.check.certain import homes_without_id, is_stale, may_be_beside
 from streams.analysis.check.proof import (
     evidence,
     flows_in,
@@ -197,7 +197,7 @@ def _wrong_port(estate: Estate, at: At, address: Address, right: list[int]) -> F
     if estate.leads_to(at.instance.name, meant) == at.instance.name:
         remedy = _other_instance(estate, at, address)
     return finding_at(
-        "TA-06", _E,
+        "TA-06", _W if may_be_beside(estate, at, address) else _E,
         f"route {at.route.name} leads to {address}, but {address.host} listens for Service Broker "
         f"on port {ports}",
         remedy,
@@ -214,7 +214,10 @@ def _other_instance(estate: Estate, at: At, address: Address) -> str:
         if instance.address.port == address.port and instance.name != at.instance.name
     ]
     if not others:
-        return "Write the address of the instance that is meant."
+        return (
+            f"Write the address of the instance that is meant. If another instance on the machine "
+            f"of {at.instance.name} listens on port {address.port}, import its scripts too."
+        )
     addresses = listed([str(instance.address) for instance in others], last="or")
     names = listed([instance.name for instance in others], last="or")
     return (
@@ -250,11 +253,12 @@ CHECKS = (
     Check(
         "TA-06",
         "A port on which the host does not listen for Service Broker",
-        (_E,),
+        (_E, _W),
         "reference 1.3",
         "A route needs the port of the endpoint FOR SERVICE_BROKER, not the port of SQL Server or "
         "of database mirroring. No Service Broker answers on any other port, so messages wait at "
-        "the sender.",
+        "the sender. The finding is a warning if a script creates the route and the host is the "
+        "instance's own: another instance of this machine may listen on the port.",
         "Use the LISTENER_PORT of the endpoint on that host.",
         wrong_ports,
     ),
