@@ -180,6 +180,37 @@ def test_every_database_has_the_system_contracts(tmp_path: Path) -> None:
     assert not reported(tmp_path, "TA-31", yaml)
 
 
+DEPENDENCY = """\
+CREATE DATABASE D;
+GO
+USE D;
+CREATE QUEUE [SqlQueryNotificationService-904a];
+CREATE SERVICE [SqlQueryNotificationService-904a] ON QUEUE [SqlQueryNotificationService-904a] ({});
+GO
+DECLARE @p3 uniqueidentifier;
+BEGIN DIALOG @p3 FROM SERVICE [SqlQueryNotificationService-904a]
+  TO SERVICE 'SqlQueryNotificationService-904a';
+BEGIN CONVERSATION TIMER (@p3) TIMEOUT = 120;
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("contracts", "send", "count"),
+    [
+        (f"[{NOTIFICATIONS}/PostQueryNotification]", "", 0),
+        (f"[{NOTIFICATIONS}/PostQueryNotification]", "SEND ON CONVERSATION @p3 (0x01);", 1),
+        (f"[{NOTIFICATIONS}/PostEventNotification]", "", 1),
+    ],
+)
+def test_the_timer_of_sql_dependency(tmp_path: Path, contracts: str, send: str, count: int) -> None:
+    """SqlDependency's dialog is under DEFAULT, but nothing is sent in it (a public trace)."""
+    (tmp_path / "A.sql").write_text(DEPENDENCY.format(contracts, send), encoding="utf-8")
+    found = [f for f in report_of(tmp_path).findings if f.code == "TA-31"]
+    assert len(found) == count
+    assert all("does not accept DEFAULT" in f.message for f in found)
+
+
 @pytest.mark.parametrize("service", SERVICES)
 def test_every_database_has_the_system_services(tmp_path: Path, service: str) -> None:
     """AutoCreatedLocal leads to them; from outside, any database of the instance may be taken."""

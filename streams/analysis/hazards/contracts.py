@@ -12,9 +12,11 @@ from streams.analysis.objects import finding
 from streams.analysis.security.values import in_script
 from streams.errors import Number, text_of
 from streams.prose import listed
+from streams.system_names import POST_QUERY_NOTIFICATION
 from streams.topology import (
     SYSTEM_CONTRACTS,
     SYSTEM_MESSAGE_TYPES,
+    BeginDialog,
     Contract,
     Database,
     Finding,
@@ -165,9 +167,19 @@ def contracts_of_dialogs(passage: Passage) -> dict[str, Source]:
     for procedure in flow.sender.database.procedures.values():
         for begin in procedure.begins:
             meant = begin.to == flow.to and begin.service in (None, flow.sender.service)
-            if meant and begin.contract is not None:
+            if meant and begin.contract and not _is_timer(flow.sender.database, begin):
                 found.setdefault(begin.contract, begin.source)
     return found
+
+
+def _is_timer(database: Database, begin: BeginDialog) -> bool:
+    """Return whether this is the dialog that SqlDependency begins only for its timer.
+
+    It is with its own service, which accepts only query notifications, and nothing is sent in it.
+    """
+    service = database.services.get(begin.to or "")
+    accepted = None if service is None else tuple(service.contracts)
+    return accepted == (POST_QUERY_NOTIFICATION,) and begin.service == begin.to and not begin.sends
 
 
 def _different(passage: Passage, end: Home, stated: dict[str, Source]) -> Iterator[Finding]:
