@@ -8,6 +8,7 @@ import pytest
 
 from streams.system_names import EVENT_NOTIFICATION_SERVICE, POST_EVENT_NOTIFICATION
 from streams.topology import BeginDialog, Procedure, apply_sql
+from streams.topology.yaml_file import read_document, write_document
 
 from .build import NOW, from_sql
 
@@ -342,6 +343,14 @@ def test_names_after_a_dot_are_no_keywords(tmp_path: Path) -> None:
     assert found.calls == ("Receive",) and not found.receives
     found = procedure(tmp_path, "EXTERNAL NAME Broker.Reader.Receive")
     assert found.external and not found.receives
+
+
+def test_code_in_an_assembly_is_read_and_written_again(tmp_path: Path) -> None:
+    """Otherwise the queue that it reads would seem to have no reader."""
+    topology, database = from_sql(tmp_path, "CREATE PROC p AS EXTERNAL NAME Broker.Reader.Receive")
+    again = read_document(write_document(topology), "topology.yaml", NOW)
+    (read,) = again.instances["I1"].databases[database.name].procedures.values()
+    assert (read.name, read.external) == ("p", True)
 
 
 SETUP = "CREATE QUEUE Q\nCREATE SERVICE S ON QUEUE Q\nGO\n"

@@ -6,7 +6,7 @@ from streams.system_names import DEFAULT
 from streams.topology.procedures import BeginDialog, Comparison, Procedure
 from streams.topology.yaml_file.nodes import Node, optional
 
-_PROCEDURE = ("begins", "ends", "ends_on", "receives", "calls")
+_PROCEDURE = ("begins", "ends", "ends_on", "receives", "calls", "external")
 _BEGIN = (
     "service", "to", "broker", "contract", "related", "encryption", "unresolved", "sends",
     "ends_after_send",
@@ -32,7 +32,7 @@ def _procedure(name: str, key: Node, node: Node) -> Procedure:
     compared = ((Comparison(ends_on),),) * ends if ends_on else ()
     return Procedure(
         name, tuple(_begin(item) for item in begins), (key.source,) * ends, receives, calls,
-        compared, source=key.source,
+        compared, "external" in given and given["external"].switch("external"), key.source,
     )  # fmt: skip
 
 

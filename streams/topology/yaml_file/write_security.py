@@ -59,6 +59,7 @@ def _procedure(p: Procedure) -> dict[str, Any]:
         "ends_on": list(p.ends_on),
         "receives": list(p.receives),
         "calls": list(p.calls),
+        "external": p.external,
     }
     return {key: value for key, value in given.items() if value}
 
