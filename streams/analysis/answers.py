@@ -6,11 +6,13 @@ import uuid
 from typing import Any
 
 from streams.analysis.paths.network import Step
-from streams.routing import Decision, order_databases
+from streams.routing import Decision, Verdict, order_databases
 
 
 def database_of(decision: Decision, conversation: uuid.UUID | None) -> str | None:
     """Return the database that receives a message, selected by U-13 if there are several."""
+    if decision.verdict is not Verdict.DELIVER:
+        return None
     ordered = order_databases(decision.candidates, conversation)
     return ordered[0] if ordered else None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streams.analysis.answers import decided
 from streams.analysis.explain import DecisionAnswer
 from streams.analysis.paths.network import Disposition, Ending, Step
-from streams.errors import text_of
+from streams.errors import Number, text_of
 from streams.routing import Verdict
 
 _VERDICTS = {
@@ -19,6 +19,7 @@ _VERDICTS = {
     Verdict.DELAY: "delayed: stays in the transmission queue",
     Verdict.DROP: "dropped: the sender keeps the message and retries",
 }
+_ANSWERED = "dropped: {by} answers with an Error, which ends a dialog whose BEGIN names its id"
 _LABELS = {"STOPPED": "R8.6"}
 """Rules that text shows by another name: "STOPPED  the endpoint is started" would mislead."""
 
@@ -38,7 +39,9 @@ def _explain_lines(answer: DecisionAnswer) -> Iterator[str]:
     yield ""
     to = f"{q.instance.name}/{answer.deliver_to}"
     hops = " and ".join(str(address) for address in d.addresses)
-    yield "  " + _VERDICTS[d.verdict].format(to=to, hops=hops)
+    answered = d.error is Number.REMOTE_SERVICE_MISSING
+    outcome = _ANSWERED if answered else _VERDICTS[d.verdict]
+    yield "  " + outcome.format(to=to, hops=hops, by=f"{q.instance.name}/{', '.join(d.candidates)}")
     if d.error is not None:
         yield f"  {int(d.error)}: {text_of(d.error)}"
     if d.routes:

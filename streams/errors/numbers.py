@@ -51,6 +51,7 @@ class Number(IntEnum):
     SERVICE_DROPPED_THERE = 8470
     CONTRACT_DROPPED_THERE = 8487
     LIFETIME_EXCEEDED = 8489
+    REMOTE_SERVICE_MISSING = 8490
     ANOTHER_INSTANCE_ACKNOWLEDGED = 8495
     TYPE_NOT_ACCEPTED = 8498
     VALIDATION_FAILED = 9615
@@ -187,6 +188,7 @@ _TEXTS: dict[int, str] = {
     8470: "the remote service has been dropped",
     8487: "the contract of the remote service has been dropped",
     8489: "the dialog has exceeded its lifetime",
+    8490: "the remote service does not exist",
     8492: "the contract has no message type that the initiator may send",
     8495: "the conversation has been acknowledged by another instance of this service",
     8498: "the remote service sent a message type that is not part of the contract",

@@ -9,7 +9,9 @@ from streams.errors.event_kinds import EventKind
 from streams.errors.numbers import Number
 from streams.protocol.dialog import Dialog
 from streams.protocol.effects import Effect, Report, SendError, undeliverable
-from streams.protocol.frames import Header, Parties
+from streams.protocol.frames import Header, Message, Parties
+
+_NO_SUCH_SERVICE = b"<Code>-%d</Code>" % Number.REMOTE_SERVICE_MISSING
 
 
 @dataclass(slots=True)
@@ -19,6 +21,15 @@ class Lock:
     dialog: Dialog
     key: Callable[[str], str]
     effects: list[Effect]
+
+    def ignores(self, message: Message) -> bool:
+        """Return whether an Error -8490 does not end the dialog, because BEGIN named no broker id.
+
+        The broker id on the message is then that of a route, and the service may be created later.
+        """
+        if self.dialog.far_broker is not None or message.header.sequenced:
+            return False
+        return _NO_SUCH_SERVICE in message.body
 
     def admits(self, parties: Parties, header: Header | None, attempt: int) -> bool:
         """Return whether a frame is from the other side; lock to the sender of the first frame.

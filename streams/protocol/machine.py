@@ -145,6 +145,9 @@ class Machine:
     def message(self, message: Message, position: int) -> None:
         """Process a message frame that was read at ``position`` of ``in``."""
         header, journey = message.header, message.journey
+        if self._lock.ignores(message):
+            self._undeliverable(Number.REMOTE_SERVICE_MISSING, message)
+            return
         if not self._lock.admits(message.parties, header, journey.attempt):
             return
         if self.dialog.state is State.CO and self._receiver.follows(message):  # nearly always

@@ -22,7 +22,7 @@ class Verdict(Enum):
     PROBE = "probe"  # mirrored: both partners are probed
     ASK = "ask"  # the configuration service is asked for a route
     DELAY = "delay"  # sent from this instance: it stays in the transmission queue
-    DROP = "drop"  # from outside: the copy is dropped, and the sender retries
+    DROP = "drop"  # the copy is dropped; the sender retries, or gets an Error (R7.4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Decision:
     ``step`` is the matching step that ended the search (``M1`` to ``M7``), or ``REPLY``. ``routes``
     are the names of the chosen tier's routes, and ``broker`` is the broker id on the wire (U-07).
     ``addresses`` are the next hops, and ``candidates`` are the databases that can accept the
-    message. If ``looped_back`` is set, the decision was made as if the message had arrived from
-    outside (R9).
+    message, or the database that answers a dropped message with an Error (R7.4). If ``looped_back``
+    is set, the decision was made as if the message had arrived from outside (R9).
     """
 
     verdict: Verdict

@@ -91,6 +91,31 @@ def test_several_databases_are_candidates(tmp_path: Path) -> None:
     assert taken == {"I/B", "I/C"}
 
 
+@pytest.mark.parametrize(
+    ("at", "more", "verdict", "error"),
+    [
+        ("I/A", {"broker": "B"}, "drop", 8490),
+        ("I", {"broker": "B", "outside": True}, "drop", 8490),
+        ("I/A", {}, "delay", 9796),
+        ("I/A", {"broker": "Elsewhere"}, "delay", 9796),
+        ("I", {"broker": "Idle", "outside": True}, "drop", 11210),
+    ],
+)
+def test_a_database_without_the_service_answers_with_an_error(
+    tmp_path: Path, at: str, more: dict[str, Any], verdict: str, error: int
+) -> None:
+    """Only the database whose broker id the conversation names, and only with delivery on."""
+    databases = "{A: {}, B: {broker_id: B}, Idle: {broker_id: Idle, broker: disabled}}"
+    topology = load(write(tmp_path, f"instances: {{I: {{databases: {databases}}}}}"), NOW)
+    answer = ask(topology, at, "S", **more)
+    found = answer["verdict"], answer["error"], answer["deliver_to"]
+    assert found == (verdict, error, None)
+    instance, database = find_at(topology, at)
+    text = explain_text(explain_decision(topology, Question(instance, database, "S", **more), NOW))
+    assert ("I/B answers with an Error" in text) is (error == 8490)
+    assert answer["candidates"] == (["I/B"] if error == 8490 else [])
+
+
 def test_a_reply_needs_no_route() -> None:
     """What the target's side sent is delivered by its broker id (R2.2)."""
     answer = ask(

@@ -9,11 +9,12 @@ from tests.node.rulings import DIALOGS, FORWARDING
 from tests.routing.conformance import ROWS
 from tests.routing.rulings import RULINGS
 from tests.services.rulings import SERVICES
+from tests.topology.rulings import DDL, RESTORE
 
 from .evidence import evidence, functions, level_of
 from .reference import SHOWN, VERDICTS, rules
 
-STATED = {r.id for r in (*RULINGS, *FORWARDING, *DIALOGS, *CODES, *SERVICES)}
+STATED = {r.id for r in (*RULINGS, *FORWARDING, *DIALOGS, *CODES, *DDL, *RESTORE, *SERVICES)}
 
 
 def test_a_verdict_is_what_is_shown() -> None:

@@ -10,6 +10,8 @@ from tests.routing.rulings import DOCUMENTED, ERRORS, NOT_EMULATED, OURS, Ruling
 from .rulings import BEGIN, END, MULTIPLE, RESENDING
 
 DATABASE_OPTIONS = "ALTER DATABASE SET options"
+FIRE = "Fire and Forget: Good for the military, but not for Service Broker conversations"
+RAINS = "When it rains, it pours"
 HANDLING = "Handling Service Broker Error Messages"
 NO_HEADERS = "a malformed frame gets no answer (event 161), because its sender is unknown"
 
@@ -40,9 +42,10 @@ CODES = (
            DOCUMENTED, f"{RESENDING}; DROP CONTRACT"),
     Ruling("-8489", "The lifetime is over: to each side, by its own broker.",
            DOCUMENTED, f"{RESENDING}; {BEGIN}"),
-    Ruling("-8490", "The conversation names a broker id whose database does not have the service. "
-           "In Hopline the message waits, and its copies are dropped (28017), because no Error is "
-           "created for a routing miss (C-11).", NOT_EMULATED, RESENDING),
+    Ruling("-8490", "BEGIN names the broker id of a database that does not have the service: to "
+           "the initiator, once a copy has been sent again. The messages stay in the transmission "
+           "queue.", f"{DOCUMENTED}; from the first retry on is our choice",
+           f"{FIRE}; {RAINS}; {RESENDING}"),
     Ruling("-8494", "The sender has no SEND permission on the service. Hopline has no permissions "
            "of services.", NOT_EMULATED, RESENDING),
     Ruling("-8495", "Another target has acknowledged the conversation before: to this target.",

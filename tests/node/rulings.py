@@ -124,7 +124,7 @@ DIALOGS = (
            "the end of the lifetime, plus 1.5 times the time to live. The target asks, at growing "
            "intervals, whether the initiator is closed.", OURS),
     Ruling("D5.3", "A replayed first message cannot reopen a dialog.",
-           DOCUMENTED, "articles on the lifetime of conversation endpoints"),
+           DOCUMENTED, "Service Broker Demystified: CLOSED conversations"),
     Ruling("D5.4", "A copy that Kafka appended to `in` after its time to live creates no endpoint "
            "and gets no answer (160/11291), because its endpoint may have existed and its key may "
            "be deleted.", OURS),
@@ -188,13 +188,13 @@ DIALOGS = (
            "frame after the lock.", DOCUMENTED, MULTIPLE),
     Ruling("EX-55", "If the queue of the target is off, messages are parked at the target and "
            "delivered when the queue is on again.",
-           DOCUMENTED, "sys.transmission_queue; articles on queue status"),
+           DOCUMENTED, "Transmission Queue; Starting and Stopping the Queue"),
     Ruling("Q1", "RECEIVE returns messages of one conversation group, which stays locked until the "
            "transaction ends; WHERE names a conversation or a group.", DOCUMENTED, "RECEIVE"),
     Ruling("Q2", "Groups and conversations with a higher priority are received first.",
            DOCUMENTED, f"RECEIVE; {PRIORITY}"),
     Ruling("Q3", "A DialogTimer is received before all other messages of its conversation, and an "
-           "Error before the remaining messages.", DOCUMENTED, "articles on system messages"),
+           "Error before the remaining messages.", DOCUMENTED, "Broker System Messages"),
     Ruling("Q4", "GET CONVERSATION GROUP locks the next group without receiving messages.",
            DOCUMENTED,
            "GET CONVERSATION GROUP"),
@@ -222,8 +222,9 @@ DIALOGS = (
     Ruling("U-30", "A message for an endpoint that both sides have closed is acknowledged "
            "(11212). A message for an unknown dialog, unless it is the first message, is answered "
            "with Error -8462 (11209, 11213).", OURS),
-    Ruling("U-32", "Error -8470 is sent only if an established dialog has lost its service, never "
-           "for a routing miss.", OURS),
+    Ruling("U-32", "Error -8470 is sent only if an established dialog has lost its service, and "
+           "Error -8490 only if BEGIN names the broker id of a database without the service; "
+           "neither is sent for a routing miss.", OURS),
     Ruling("U-39", "The reason decides whether an undeliverable message is acknowledged and "
            "answered.", OURS),
     Ruling("U-47", "END WITH ERROR discards all unacknowledged messages, sent or not; the Error "

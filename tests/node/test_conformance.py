@@ -9,19 +9,28 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.evidence import evidence
-from tests.routing.rulings import NOT_EMULATED, Ruling
+from tests.routing.rulings import NOT_EMULATED, OURS, Ruling
+from tests.routing.rulings import RULINGS as ROUTING
 from tests.services.rulings import SERVICES
+from tests.topology.rulings import DDL, RESTORE
 
 from .codes import CODES
 from .rulings import DIALOGS, FORWARDING
 
-RULINGS = (*FORWARDING, *DIALOGS, *CODES, *SERVICES)
+RULINGS = (*FORWARDING, *DIALOGS, *CODES, *DDL, *RESTORE, *SERVICES)
 
 
 @pytest.mark.parametrize("ruling", RULINGS, ids=lambda ruling: ruling.id)
 def test_ruling_is_shown(ruling: Ruling) -> None:
     """Every rule has a test that shows it, unless it says that it is not emulated."""
     assert (ruling.id in evidence()) is (ruling.verdict != NOT_EMULATED)
+
+
+@pytest.mark.parametrize("ruling", (*ROUTING, *RULINGS), ids=lambda ruling: ruling.id)
+def test_only_what_a_source_states_is_documented(ruling: Ruling) -> None:
+    """Our choices need no source; everything else names the page or article that states it."""
+    assert ruling.sources or ruling.verdict in (OURS, NOT_EMULATED)
+    assert "articles" not in ruling.sources, "a source has a title"
 
 
 def test_ids_are_unique() -> None:

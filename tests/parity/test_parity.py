@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from streams.resources import topologies_dir
-from streams.simulator import Scenario, parse_scenario, read_scenario
+from streams.simulator import Scenario, Simulation, parse_scenario, read_scenario
 from streams.topology import Topology
+from tests.node.evidence import shows
 
 from .moments import moments
 from .play import stage
@@ -86,3 +87,33 @@ def test_what_statements_do(kafka: str, unique: str) -> None:
     """Fragments, END WITH ERROR, a conversation timer, and a queue that is turned off and on."""
     text = STATEMENTS.replace("LARGE", "0123456789" * 30_000)
     compare(kafka, unique, *parse_scenario(text, topologies_dir() / "here"))
+
+
+MISSING = """
+topology: two_brokers
+until: 30s
+steps:
+  - {at: 0s, sql: {at: ServerA/DatabaseA, text: "CREATE ROUTE R WITH SERVICE_NAME = 'Later',
+      ADDRESS = 'tcp://ServerB:4022'"}}
+  - {at: 0s, begin: {dialog: named, from: ServerA/DatabaseA/InitiatorService, to: Later,
+      broker: DatabaseB}}
+  - {at: 0s, send: {dialog: named, body: "1", count: 2}}
+  - {at: 0s, begin: {dialog: other, from: ServerA/DatabaseA/InitiatorService, to: Later}}
+  - {at: 0s, send: {dialog: other, body: "2"}}
+  - {at: 8s, sql: {at: ServerB/DatabaseB, text: "CREATE SERVICE Later ON QUEUE TargetQueue
+      ([DEFAULT])"}}
+"""
+
+
+@shows("-8490")
+def test_a_missing_service(kafka: str, unique: str) -> None:
+    """BEGIN names the broker id: one Error -8490. The other dialog waits for the service."""
+    topology, scenario = parse_scenario(MISSING, topologies_dir() / "here")
+    result = Simulation(topology, scenario, 1).run()
+    (error,) = result.queues["ServerA/DatabaseA/InitiatorQueue"]
+    assert "<Code>-8490</Code>" in error["body"]
+    assert [m["body"] for m in result.queues["ServerB/DatabaseB/TargetQueue"]] == ["2"]
+    assert {row["state"] for row in result.endpoints if row["is_initiator"]} == {"ER", "CO"}
+    waiting = [row["message_sequence_number"] for row in result.transmission_queue]
+    assert (waiting, result.violation) == ([0, 1], None)
+    compare(kafka, unique, topology, scenario)

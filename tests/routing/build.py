@@ -158,3 +158,9 @@ def delayed(step: str, error: int, *, by: str = "", broker: str | None = None) -
 def dropped(step: str, error: int, *, by: str = "", broker: str | None = None) -> Decision:
     """Expect the copy of a message from outside to be gone, for this reason."""
     return Decision(Verdict.DROP, step, tuple(by.split()), broker, error=Number(error))
+
+
+def answered(step: str, database: str, *, by: str) -> Decision:
+    """Expect this database, whose broker id the conversation names, to answer with -8490."""
+    missing, routes = Number.REMOTE_SERVICE_MISSING, tuple(by.split())
+    return Decision(Verdict.DROP, step, routes, database, candidates=(database,), error=missing)

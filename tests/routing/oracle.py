@@ -197,6 +197,9 @@ def _choose(search: _Search, matched: list[Route]) -> Decision:
         address = Address(AddressKind.NETWORK, named[1], port)
         return _send(search, transport, [address])
 
+    lacking = _lacking(search)
+    if lacking:  # 7.4
+        return search.decision(Verdict.DROP, local, candidates=lacking, error=8490)
     if search.broker is not None and name_is_here:  # 5.5, U-12
         return search.fails(local, 9795, _or_mirror(search, 28017))
     return search.fails(local, 9796, _or_mirror(search, 11210))
@@ -206,6 +209,9 @@ def _choose(search: _Search, matched: list[Route]) -> Decision:
 def _locate(search: _Search, local: list[Route]) -> Decision:
     if search.broker is not None:  # 7.1
         holder = _database_of(search, search.broker)
+        lacking = _lacking(search)
+        if lacking:  # 7.4
+            return search.decision(Verdict.DROP, local, candidates=lacking, error=8490)
         if holder is None:
             return search.fails(local, 9795, _or_mirror(search, 28017))
         return search.decision(Verdict.DELIVER, local, candidates=[holder.name])
@@ -274,6 +280,19 @@ def _or_mirror(search: _Search, otherwise: int) -> int:
     ]
     active = any(d.enabled for d in holders)
     return 28018 if holders and not active and holders[0].is_mirror else otherwise
+
+
+def _lacking(search: _Search) -> list[str]:
+    """Return the active database with the conversation's own broker id, if it lacks the service."""
+    named, service = search.query.broker, search.query.service
+    if named is None or not search.query.from_initiator:
+        return []
+    holders = sorted(
+        d.name
+        for d in search.instance.databases.values()
+        if d.enabled and _same(d.broker_id, named)
+    )
+    return [h for h in holders[:1] if service not in search.instance.databases[h].services]
 
 
 def _database_of(search: _Search, broker: str) -> Database | None:

@@ -10,6 +10,8 @@ from .build import (
     ACL,
     G1,
     TAKES_FIRST,
+    answered,
+    answered_in,
     asks_configuration,
     database,
     delayed,
@@ -35,6 +37,8 @@ MIRRORS = f"{ROUTING}, Mirror Addresses"
 ERRORS = "Database Engine events and errors"
 ENDPOINT = "CREATE ENDPOINT"
 NOT_SAID = "no source says; ours"
+FIRE = "Fire and Forget: Good for the military, but not for Service Broker conversations"
+RAINS = "When it rains, it pours"
 
 S, S2 = "tcp://S:4022", "tcp://S2:4022"
 P1, P2 = "tcp://P1:4022", "tcp://P2:4022"
@@ -390,6 +394,72 @@ ROWS = (
         shows="U-12",
     ),
     # --- Locate ---
+    RoutingExample(
+        "R7.4a", DOC, f"{LOCATING}; {FIRE}; {RAINS}",
+        "If the database whose broker id the conversation names does not have the service, it "
+        "answers with Error -8490.",
+        at=sender(ACL, others=[database("D"), NEAR]),
+        asks=sent_from("AW", to="Svc", broker="D"),
+        expects=answered("M5", "D", by=ACL.name),
+        shows="R7.4",
+    ),
+    RoutingExample(
+        "R7.4b", DOC, f"{LOCATING}; {FIRE}; {RAINS}",
+        "So it does for a message from outside.",
+        at=hub(ACL, here=[database("D")]),
+        asks=from_outside(to="Svc", broker="D"),
+        expects=answered("M5", "D", by=ACL.name),
+        shows="R7.4",
+    ),
+    RoutingExample(
+        "R7.4c", DOC, FIRE,
+        "Without a broker id in BEGIN DIALOG there is no Error: the message waits.",
+        at=sender(route("Local", "Svc", "D", to="LOCAL"), others=[database("D")]),
+        asks=sent_from("AW", to="Svc"),
+        expects=delayed("M3", 9796, by="Local", broker="D"),
+        shows="R7.4",
+    ),
+    RoutingExample(
+        "R7.4d", DRV, CHOOSING,
+        "Other routes that match are used first.",
+        at=sender(ACL, TRANSPORT_ROUTE, others=[database("D")]),
+        asks=sent_from("AW", to="tcp://host9/Pay", broker="D"),
+        expects=sent("M5", by="Transport", to="tcp://host9", broker="D"),
+        shows="R7.4",
+    ),
+    RoutingExample(
+        "R7.4e", DRV, CHOOSING,
+        "With strict_local_tier, the database with the broker id answers, too.",
+        at=sender(ACL, CATCH_ALL, others=[database("D"), NEAR]),
+        asks=sent_from("AW", to="Svc", broker="D"),
+        strict_local_tier=True,
+        expects=answered("M5", "D", by=ACL.name),
+        shows="R7.4 U-44",
+    ),
+    RoutingExample(
+        "R7.4f", DRV, NOT_SAID,
+        "With delivery off, the database answers nothing.",
+        at=hub(ACL, here=[database("D", enabled=False)]),
+        asks=from_outside(to="Svc", broker="D"),
+        expects=dropped("M5", 11210, by=ACL.name, broker="D"),
+        shows="R7.4",
+    ),
+    RoutingExample(
+        "R7.4g", DRV, NOT_SAID,
+        "Only a message of the initiator is answered.",
+        at=sender(ACL, others=[database("D")]),
+        asks=answered_in("AW", to="Svc", broker="D"),
+        expects=delayed("M5", 9796, by=ACL.name, broker="D"),
+        shows="R7.4",
+    ),
+    RoutingExample(
+        "R7.4h", DOC, f"{MATCHING}, 7",
+        "Without any route there is no Error, even if a database here has the broker id.",
+        at=hub(here=[database("D")]),
+        asks=from_outside(to="Svc", broker="D"),
+        expects=dropped("M7", 9750, broker="D"),
+        shows="R7.4 C-11",
+    ),
     RoutingExample(
         "R7.1a", DOC, LOCATING,
         "The broker id of the chosen route selects the database, like the conversation's own "

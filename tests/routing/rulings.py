@@ -26,6 +26,8 @@ class Ruling:
 SBR = "Service Broker Routing"
 MULTIPLE = "Using multiple routes in Service Broker"
 ERRORS = "Database Engine events and errors"
+FIRE = "Fire and Forget: Good for the military, but not for Service Broker conversations"
+RAINS = "When it rains, it pours"
 
 RULINGS = (
     Ruling("R0", "Service names are compared byte by byte: case matters, and collations do not "
@@ -80,6 +82,11 @@ RULINGS = (
            DOCUMENTED, f"{SBR}; Managing Service Broker Identities"),
     Ruling("R7.3", "A message from outside for a database that is the mirror of its pair in this "
            "instance is dropped for that reason (28018).", DOCUMENTED, ERRORS),
+    Ruling("R7.4", "If the conversation names the broker id of an active database of this "
+           "instance, only LOCAL routes match, and the database does not have the service, then "
+           "it answers the initiator's message with Error -8490. A broker id that only a "
+           "route names is not enough.",
+           f"{DOCUMENTED}; the order is our choice", f"{SBR}; {FIRE}; {RAINS}"),
     Ruling("R8.1", "A message to a network address of this instance itself loops back.",
            DOCUMENTED, SBR),
     Ruling("R8.2", "A message from outside is dropped unless forwarding is on or the chosen route "

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streams.errors import Number
 from streams.routing import (
     FOREVER,
     Decision,
@@ -83,7 +84,8 @@ def test_verdicts_fit_the_origin(at: Instance, asks: Query, now: float) -> None:
         assert answer.verdict not in (Verdict.DELAY, Verdict.SEND)
     refused = (Verdict.DELAY, Verdict.DROP, Verdict.ASK)
     assert (answer.error is not None) is (answer.verdict in refused)
-    assert bool(answer.candidates) is (answer.verdict is Verdict.DELIVER)
+    answers = answer.error is Number.REMOTE_SERVICE_MISSING
+    assert bool(answer.candidates) is (answer.verdict is Verdict.DELIVER or answers)
     on_the_network = (Verdict.SEND, Verdict.FORWARD, Verdict.PROBE)
     assert bool(answer.addresses) is (answer.verdict in on_the_network)
 

@@ -9,6 +9,7 @@ import pytest
 from streams.system_names import EVENT_NOTIFICATION_SERVICE, POST_EVENT_NOTIFICATION
 from streams.topology import BeginDialog, Procedure, apply_sql
 from streams.topology.yaml_file import read_document, write_document
+from tests.node.evidence import shows
 
 from .build import NOW, from_sql
 
@@ -325,6 +326,7 @@ def test_event_notifications_begin_dialogs(tmp_path: Path) -> None:
     assert not topology.findings
 
 
+@shows("L5")
 def test_a_queue_has_one_kind_of_activation(tmp_path: Path) -> None:
     """9718: a queue that activates a procedure cannot have a notification QUEUE_ACTIVATION."""
     queue = "CREATE QUEUE Q WITH ACTIVATION (PROCEDURE_NAME = p, MAX_QUEUE_READERS = 1)"

@@ -8,6 +8,7 @@ import pytest
 
 from streams.errors import InputError
 from streams.topology import Database, Topology, load
+from tests.node.evidence import shows
 
 from .build import NOW, from_sql, write
 from .test_tsql_scripts import as_found
@@ -30,6 +31,7 @@ def whole(folder: Path, text: str) -> tuple[Topology, Database]:
     return topology, topology.instances["I1"].databases["DB"]
 
 
+@shows("L2")
 @pytest.mark.parametrize(
     ("drop", "users"),
     [
@@ -70,6 +72,7 @@ def test_repeatable_scripts_are_not_reported(tmp_path: Path) -> None:
     assert not topology.findings and set(database.services) == {"S"}
 
 
+@shows("L3", "L4", "L6", "L7", "L8")
 @pytest.mark.parametrize(
     ("statement", "severity", "number"),
     [
@@ -126,6 +129,7 @@ def test_statements_that_are_not_refused(tmp_path: Path, statement: str) -> None
     assert not topology.findings
 
 
+@shows("L10")
 def test_a_name_that_is_a_keyword(tmp_path: Path) -> None:
     """ANY is created, but a priority for ANY applies to all services (or contracts)."""
     topology, database = whole(tmp_path, f"{IN_USE} CREATE SERVICE [ANY] ON QUEUE sales.Q (C)")
@@ -134,6 +138,7 @@ def test_a_name_that_is_a_keyword(tmp_path: Path) -> None:
     assert refused(topology) == [("warning", None)]
 
 
+@shows("L13")
 def test_a_part_of_a_database_may_use_objects_of_the_rest(tmp_path: Path) -> None:
     """Without CREATE DATABASE, a missing object is an info; with unknown statements, nothing."""
     topology, _ = from_sql(tmp_path, "CREATE SERVICE S ON QUEUE Q")
@@ -144,6 +149,7 @@ def test_a_part_of_a_database_may_use_objects_of_the_rest(tmp_path: Path) -> Non
     assert not load(write(tmp_path, yaml, I1="USE DB"), NOW).findings
 
 
+@shows("L4", "L9")
 @pytest.mark.parametrize(
     ("statement", "column", "expected"),
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from streams.topology import Severity, Topology
+from tests.node.evidence import shows
 
 from .build import from_sql, from_yaml
 
@@ -67,6 +68,7 @@ def found(topology: Topology) -> set[tuple[str, int | None]]:
     return {(f.evidence["rule"], f.evidence["number"]) for f in topology.findings}
 
 
+@shows("L1")
 @pytest.mark.parametrize(("rule", "number", "sql"), SQL_ROWS)
 def test_tsql_that_breaks_a_rule_is_left_out(
     tmp_path: Path, rule: str, number: int | None, sql: str
@@ -89,6 +91,7 @@ def test_yaml_that_breaks_a_rule_is_kept(
     assert "R" in [r.name for r in database.routes]
 
 
+@shows("L1")
 def test_alter_is_checked_on_the_result(tmp_path: Path) -> None:
     """ALTER ROUTE may not make of a route what CREATE ROUTE would refuse; the old one stays."""
     topology, database = from_sql(

@@ -19,6 +19,7 @@ from streams.topology import (
     routing_instances,
 )
 from streams.topology.model import default_broker_id
+from tests.node.evidence import shows
 
 from .build import NOW, from_sql, write
 
@@ -194,6 +195,7 @@ def test_databases(tmp_path: Path) -> None:
     assert [s.kind for s in topology.skipped] == ["ALTER DATABASE"]
 
 
+@shows("T5")
 def test_a_closed_database_delivers_nothing(tmp_path: Path) -> None:
     """READ_ONLY and SINGLE_USER stop the broker, which stays enabled; NEW_BROKER fails (9775)."""
     script = """

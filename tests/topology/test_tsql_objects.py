@@ -17,6 +17,7 @@ from streams.topology import (
 )
 from streams.topology.model import default_broker_id
 from streams.topology.tsql.parse_security import instant_of
+from tests.node.evidence import shows
 
 from .build import NOW, from_sql, write
 
@@ -167,6 +168,7 @@ def test_a_new_database_has_no_master_key(tmp_path: Path, script: str, known: bo
     assert list(databases) == ["D"] and databases["D"].master_key is known
 
 
+@shows("T3")
 def test_databases_are_created_with_options_and_dropped(tmp_path: Path) -> None:
     script = """
         CREATE DATABASE One WITH NEW_BROKER, TRUSTWORTHY ON
@@ -182,6 +184,7 @@ def test_databases_are_created_with_options_and_dropped(tmp_path: Path) -> None:
     assert [f.message for f in topology.findings] == ["there is no database None in S"]
 
 
+@shows("T1", "T4")
 def test_restore_with_a_broker_option(tmp_path: Path) -> None:
     """It acts like ALTER DATABASE; without an option, the backup decides, and it is skipped."""
     script = """
@@ -203,6 +206,7 @@ def test_restore_with_a_broker_option(tmp_path: Path) -> None:
     assert not topology.findings and {s.kind for s in topology.skipped} == {"RESTORE"}
 
 
+@shows("L12")
 def test_an_instance_has_one_endpoint(tmp_path: Path) -> None:
     """A second one is a warning, the same again nothing; without one, nothing enters or leaves."""
     create = "CREATE ENDPOINT E STATE = STARTED AS TCP (LISTENER_PORT = 1) FOR SERVICE_BROKER ()"
@@ -215,6 +219,7 @@ def test_an_instance_has_one_endpoint(tmp_path: Path) -> None:
     assert len(topology.findings) == 1
 
 
+@shows("L11")
 def test_a_queue_of_another_database(tmp_path: Path) -> None:
     """A three-part name states the database, and the default schema may be left out."""
     topology, database = from_sql(

@@ -63,7 +63,8 @@ def last_resort(case: Case) -> bool:
     return decision.error in _UNROUTED and not any(route.service for route in chosen)
 
 
-_UNROUTED = (Number.NO_ROUTE, Number.SERVICE_NOT_HERE, Number.BROKER_NOT_HERE)
+_ABSENT = (Number.SERVICE_NOT_HERE, Number.REMOTE_SERVICE_MISSING)
+_UNROUTED = (Number.NO_ROUTE, Number.BROKER_NOT_HERE, *_ABSENT)
 
 
 def elsewhere(case: Case) -> tuple[Home, ...]:
@@ -71,7 +72,7 @@ def elsewhere(case: Case) -> tuple[Home, ...]:
 
     Then the message stays at the sender because AutoCreatedLocal matches every name.
     """
-    if case.explanation.decision.error is not Number.SERVICE_NOT_HERE or not last_resort(case):
+    if case.explanation.decision.error not in _ABSENT or not last_resort(case):
         return ()
     return tuple(
         home

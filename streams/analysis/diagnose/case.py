@@ -27,7 +27,7 @@ from streams.topology.snapshot import (
 _LEAVING = frozenset({Verdict.SEND, Verdict.FORWARD, Verdict.PROBE})
 NOT_HERE = (
     Number.SERVICE_NOT_HERE, Number.BROKER_NOT_HERE, Number.TARGET_BROKER_NOT_HERE,
-    Number.TO_SERVICE_NOT_FOUND,
+    Number.TO_SERVICE_NOT_FOUND, Number.REMOTE_SERVICE_MISSING,
 )  # fmt: skip
 """Errors of a path that ends because no active database has the service or the broker id."""
 

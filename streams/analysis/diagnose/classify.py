@@ -89,7 +89,10 @@ def _notification(case: Case) -> Evidence | None:
 
 
 def _service_not_here(case: Case) -> Evidence | None:
-    found = None if hides(case) else _decided(case, Number.SERVICE_NOT_HERE, (9796,))
+    if hides(case):
+        return None
+    found = _decided(case, Number.SERVICE_NOT_HERE, (9796,))
+    found = found or _decided(case, Number.REMOTE_SERVICE_MISSING, ())  # the broker id is here
     others = elsewhere(case)
     if found is None or not others:
         return found

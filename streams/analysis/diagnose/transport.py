@@ -117,7 +117,7 @@ def _stale(case: Case) -> Evidence | None:
 
 
 def _service_not_there(case: Case) -> Evidence | None:
-    found = _dropped_with(case, Number.TO_SERVICE_NOT_FOUND)
+    found = _dropped_with(case, Number.TO_SERVICE_NOT_FOUND, Number.REMOTE_SERVICE_MISSING)
     ending = case.failed_end
     there = None if ending is None else case.estate.topology.instance(ending.instance)
     if found is None or there is None:
@@ -128,7 +128,7 @@ def _service_not_there(case: Case) -> Evidence | None:
         for service in database.services.values()
         if nearly(service.name, case.message.to_service)
     )
-    return (*found, *near)
+    return (*found, *near, *_hosts_now(case))
 
 
 def _hosts_now(case: Case) -> tuple[str, ...]:
@@ -161,6 +161,7 @@ _OWN_CAUSES = frozenset(
         Number.TARGET_BROKER_NOT_HERE,
         Number.BROKER_NOT_HERE,
         Number.TO_SERVICE_NOT_FOUND,
+        Number.REMOTE_SERVICE_MISSING,
     }
 )
 """Errors at the end of a path that other causes of the table explain."""

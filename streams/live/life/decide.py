@@ -85,7 +85,7 @@ class Decider:
         decision = answer.decision
         if decision.verdict in _ONWARD:
             return went_to in {self._leads.get(_key(a)) for a in decision.addresses}
-        return went_to == (instance if decision.verdict is Verdict.DELIVER else None)
+        return went_to == (instance if decision.candidates else None)
 
     def _answer(
         self, instance: str, parties: Parties, at: int, *, inside: bool

@@ -70,7 +70,12 @@ def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
     parties, header = message.parties, message.header
     service = tx.endpoint.service(database, parties.to_service)
     if service is None:
-        return _reject(tx, message, Number.TO_SERVICE_NOT_FOUND)
+        # A first copy gets no answer: a new service may not be known here yet.
+        if parties.to_broker is not None and header.sequenced and message.journey.attempt:
+            back, attempt = reply_parties(tx, message, database), message.journey.attempt
+            missing = Number.REMOTE_SERVICE_MISSING
+            send_error(tx, message.conversation, back, missing, attempt)
+        return _reject(tx, message, Number.TO_SERVICE_NOT_FOUND, database)
     if header.dialog_expires_at <= tx.now:  # the key of a closed endpoint is kept until this time
         return _reject(tx, message, Number.LIFETIME_EXCEEDED)
     if not header.sequenced or header.sequence >= tx.endpoint.limits.window:

@@ -72,14 +72,15 @@ class Forwarder:
             return self.reject(record, cached.refused, now)
         prepared = cached.only or self._cache.prepared_for(cached, record)
         hop = self._codec.hop(record.hop)
-        verdict = prepared.decision.verdict
+        verdict, reason = prepared.decision.verdict, prepared.decision.error
         if verdict is Verdict.SEND:
             return self._send(record, prepared, hop, now)
         if verdict is Verdict.FORWARD:
             return self._forward(record, prepared, hop, now)
         if verdict is Verdict.PROBE:
             return self._to_principal(cached, record, prepared, hop, now)
-        if verdict is Verdict.DELIVER:
+        answered = bool(prepared.decision.candidates) and not record.is_ack  # R7.4: with an Error
+        if verdict is Verdict.DELIVER or answered:
             # The key of a closed endpoint is kept only while copies of its dialog may arrive.
             if record.origin is Origin.OUTSIDE and not record.is_ack and hop.expired(now):
                 return self.reject(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
@@ -88,7 +89,6 @@ class Forwarder:
             inside = record.origin is Origin.INSIDE and not prepared.decision.looped_back
             owner = self._owner(cached, prepared, record.key, inside=inside)
             return Outcome((Copy(place, self.instance, prepared.route, edited, inside, owner),))
-        reason = prepared.decision.error
         assert reason is not None, "a copy that is neither sent nor delivered has a number"
         return self.reject(record, reason, now, hop)
 

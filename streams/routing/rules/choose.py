@@ -7,6 +7,7 @@ from streams.routing.address import AddressKind, address_from_name
 from streams.routing.decision import Decision
 from streams.routing.locate import with_service
 from streams.routing.model import Route
+from streams.routing.rules.locate import ANSWERS, lacks_service
 from streams.routing.rules.rule import Context, Found, Routes, Rule, always
 
 
@@ -57,6 +58,10 @@ def _transport(c: Context, routes: Routes) -> Found | None:
     return tier
 
 
+def _lacks_service(c: Context, routes: Routes) -> Decision | None:
+    return lacks_service(c, _of_kind(routes, AddressKind.LOCAL))
+
+
 def _nothing_usable(c: Context, routes: Routes) -> Decision:
     tier = _of_kind(routes, AddressKind.LOCAL)
     if c.broker is not None and c.instance.hosting(c.query.service):
@@ -74,5 +79,6 @@ CHOOSE = (
          always("no network address")),
     Rule("R5.4", _transport, "TRANSPORT: the service's name is the address",
          always("no TRANSPORT route")),
+    Rule("R7.4", _lacks_service, ANSWERS, always("")),
     Rule("R5.5", _nothing_usable, "only LOCAL, and the service is not here", always("")),
 )  # fmt: skip

@@ -4,8 +4,23 @@ from __future__ import annotations
 
 from streams.errors.numbers import Number
 from streams.routing.decision import Decision, Verdict
-from streams.routing.locate import at_home, with_service
+from streams.routing.locate import at_home, with_broker, with_service
 from streams.routing.rules.rule import Context, Routes, Rule, always
+
+
+def lacks_service(c: Context, routes: Routes) -> Decision | None:
+    """Return the decision for a conversation with the broker id of a database without the service.
+
+    The database, which is the only candidate, answers with an Error (-8490). A broker id that only
+    a route names is not enough, nor is a database with delivery off.
+    """
+    if c.query.broker is None or not c.query.from_initiator:
+        return None
+    database = with_broker(c.instance, c.query.broker)
+    if database is None or c.query.service in database.services:
+        return None
+    number = Number.REMOTE_SERVICE_MISSING
+    return c.decide(Verdict.DROP, routes, candidates=(database.name,), error=number)
 
 
 def _by_broker_id(c: Context, routes: Routes) -> Decision | None:
@@ -27,7 +42,9 @@ def _in_any_database(c: Context, routes: Routes) -> Decision:
     return c.decide(Verdict.DELIVER, routes, candidates=c.instance.hosting(c.query.service))
 
 
+ANSWERS = "the database with the conversation's broker id lacks the service: it answers with -8490"
 LOCATE = (
+    Rule("R7.4", lacks_service, ANSWERS, always("")),
     Rule("R7.1", _by_broker_id, "the broker id selects the database", always("no broker id given")),
     Rule("R7.2a", _in_home_database, "the database that holds the conversation has the service",
          always("the conversation's own database does not have it")),

@@ -14,6 +14,7 @@ from streams.analysis.diagnose.text import LISTED
 from streams.system_names import EVENT_NOTIFICATION_SERVICE
 from streams.topology.snapshot import load_snapshot
 from tests.analysis.diagnose.texts import text
+from tests.node.evidence import shows
 from tests.snapshots import (
     NOW,
     Document,
@@ -29,7 +30,7 @@ from tests.snapshots import (
 from tests.topology.build import shipped
 
 Change = Callable[[dict[str, Document]], object]
-TO_B = broker_guid("DatabaseB")
+TO_A, TO_B = broker_guid("DatabaseA"), broker_guid("DatabaseB")
 
 
 def a(found: dict[str, Document]) -> Document:
@@ -248,7 +249,7 @@ TRIGGERS: dict[str, list[Change]] = {
         both(only_local, row(from_service_name=EVENT_NOTIFICATION_SERVICE,
                              to_broker_instance=guid("gone"))),
     ],
-    "service-not-here": [only_local],
+    "service-not-here": [only_local, both(only_local, row(to_broker_instance=TO_A))],
     "broker-not-here": [local_elsewhere],
     "asked-for-a-route": [configuration],
     "address-unusable": [
@@ -324,7 +325,11 @@ TRIGGERS: dict[str, list[Change]] = {
         database("ServerB", service_broker_guid=guid("new")),
         status("The message has been dropped because the target service broker is unreachable."),
     ],
-    "service-not-there": [misspelt, both(misspelt, status(text(9753)))],
+    "service-not-there": [
+        misspelt,
+        both(misspelt, status(text(9753))),
+        both(misspelt, row(to_broker_instance=TO_B)),
+    ],
     "lost-on-the-way": [dropped],
     "target-closed": [
         database("ServerB", user_access=1),
@@ -707,6 +712,7 @@ def test_a_broker_is_off_behind_any_path(tmp_path: Path, name: str, at: str) -> 
     assert first(diagnoses) == "target-broker-off"
 
 
+@shows("T6")
 def test_enable_broker_is_no_remedy_while_the_id_is_in_use(tmp_path: Path) -> None:
     """9772: an active database of the same instance has the id; one elsewhere prevents nothing."""
     [one] = diagnosed(tmp_path / "1", TRIGGERS["sender-id-in-use"][0]).found
