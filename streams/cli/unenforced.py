@@ -19,4 +19,5 @@ def report_unenforced(found: Sequence[Finding]) -> None:
         click.echo(one_line(text), err=True)
     if found:
         more = f"{len(found) - _SHOWN} more; see 'hopline check'. " * (len(found) > _SHOWN)
-        click.echo(one_line(f"  {more}{found[0].remedy}"), err=True)
+        remedies = " ".join(dict.fromkeys(finding.remedy for finding in found))
+        click.echo(one_line(f"  {more}{remedies}"), err=True)

@@ -42,6 +42,8 @@ def reported(folder: Path, statement: str) -> list[str]:
         ("CREATE CERTIFICATE C FROM FILE = 'c.cer';", "certificate C encrypts and signs nothing"),
         (f"{ENDPOINT}AUTHENTICATION = WINDOWS, ENCRYPTION = REQUIRED);", "encryption required"),
         (f"{ENDPOINT}AUTHENTICATION = CERTIFICATE C);", "requires CERTIFICATE"),
+        ("ALTER QUEUE Q WITH RETENTION = ON;", "RETENTION = ON of queue Q"),
+        ("ALTER DATABASE D SET HONOR_BROKER_PRIORITY ON;", "HONOR_BROKER_PRIORITY ON"),
         (f"{DIALOG} WITH ENCRYPTION = ON, LIFETIME = 60;", "P begins dialogs WITH ENCRYPTION = ON"),
     ],
 )
@@ -74,3 +76,12 @@ def test_apply_says_it_before_anything_is_done(tmp_path: Path) -> None:
     words = ["apply", str(tmp_path), "--bootstrap", "127.0.0.1:1", "--timeout", "1", "--dry-run"]
     done = CliRunner().invoke(main, words)
     assert "A.sql:9: not enforced by Hopline: DENY SEND on service S" in done.output
+
+
+def test_each_kind_has_its_own_remedy(tmp_path: Path) -> None:
+    reported(tmp_path, "DENY SEND ON SERVICE::S TO U; ALTER QUEUE Q WITH RETENTION = ON;")
+    done = CliRunner().invoke(
+        main, ["import", f"A={tmp_path / 'A.sql'}", "--output", str(tmp_path / "made")]
+    )
+    assert "Control access with Kafka ACLs" in done.stderr
+    assert "must store what it has sent" in done.stderr

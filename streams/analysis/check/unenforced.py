@@ -21,6 +21,14 @@ from streams.topology import (
 )
 
 _REMEDY = "Control access with Kafka ACLs (hopline acl), and encrypt connections with TLS."
+_AUDIT = (
+    "Hopline keeps received messages in the topic, but no copies of sent ones: an application that "
+    "undoes its work at an Error must store what it has sent. ALTER QUEUE ... WITH RETENTION = OFF."
+)
+_ORDER = (
+    "RECEIVE uses priorities; do not rely on the order of transmission. ALTER DATABASE ... SET "
+    "HONOR_BROKER_PRIORITY OFF."
+)
 
 
 def unenforced_of(topology: Topology, now: float) -> tuple[Finding, ...]:
@@ -29,7 +37,7 @@ def unenforced_of(topology: Topology, now: float) -> tuple[Finding, ...]:
 
 
 def unenforced(estate: Estate) -> Iterator[Finding]:
-    """Find permissions, endpoint options and bindings that Kafka does not enforce."""
+    """Find permissions, options and bindings that workers ignore."""
     for instance in estate.topology.instances.values():
         yield from _endpoint(instance)
         for grants in _by_object(instance.grants):
@@ -39,6 +47,7 @@ def unenforced(estate: Estate) -> Iterator[Finding]:
             yield _permission(grants, at)
         yield from _dialog_security(at, at.database)
         yield from _encrypted_dialogs(at, at.database)
+        yield from _delivery(at, at.database)
 
 
 def _endpoint(instance: Instance) -> Iterator[Finding]:
@@ -100,24 +109,46 @@ def _encrypted_dialogs(at: Home, database: Database) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _finding(at: Home | Instance, source: Source, message: str, **evidence: object) -> Finding:
+def _delivery(at: Home, database: Database) -> Iterator[Finding]:
+    """Find RETENTION = ON and HONOR_BROKER_PRIORITY ON (4.11, 4.12; decisions 59 and 60)."""
+    for queue in database.queues.values():
+        if queue.retention:
+            yield _finding(
+                at, queue.source,
+                f"RETENTION = ON of queue {queue.name}: END does not remove received messages, and "
+                "sent messages are not in the queue",
+                remedy=_AUDIT, queue=queue.name,
+            )  # fmt: skip
+    if database.honor_priority:
+        yield _finding(
+            at, database.source,
+            "HONOR_BROKER_PRIORITY ON: messages are transmitted in the order of their statements",
+            remedy=_ORDER, database=database.name,
+        )  # fmt: skip
+
+
+def _finding(
+    at: Home | Instance, source: Source, message: str, remedy: str = _REMEDY, **evidence: object
+) -> Finding:
     text = f"not enforced by Hopline: {message}"
-    return finding("TA-47", Severity.INFO, at, source, text, _REMEDY, **evidence)
+    return finding("TA-47", Severity.INFO, at, source, text, remedy, **evidence)
 
 
 CHECKS = (
     Check(
         "TA-47",
-        "A permission, certificate or encryption setting that Hopline does not enforce",
+        "A security, RETENTION or priority setting that Hopline does not enforce",
         (Severity.INFO,),
-        "reference 4.14, 8.2",
+        "reference 4.11, 4.12, 4.14, 8.2",
         "SQL Server requires SEND on a service and CONNECT on an endpoint, and encrypts dialogs "
         "with the certificates of users. Hopline reads these settings, because they decide whether "
         "dialogs work on SQL Server. Hopline's own workers have no users: a client that may write "
         "to an instance's topics can send as any of its services, and a client that may read these "
-        "topics can read the bodies.",
+        "topics can read the bodies. RETENTION = ON keeps received messages in the queue's topic "
+        "after the end of their dialog, too, and does not keep sent messages. "
+        "HONOR_BROKER_PRIORITY ON has no effect on transmission.",
         "Control access to topics with Kafka ACLs (hopline acl), and use TLS between brokers and "
-        "clients.",
+        "clients. Turn RETENTION and HONOR_BROKER_PRIORITY off.",
         unenforced,
     ),
 )
