@@ -15,7 +15,8 @@ _SHOWN = 5
 def report_unenforced(found: Sequence[Finding]) -> None:
     """Write findings of TA-47 to stderr, the first few in full."""
     for finding in found[:_SHOWN]:
-        text = f"hopline: {finding.file}:{finding.line}: {finding.message}."
+        place = f"{finding.file}:{finding.line}" if finding.file else finding.subject
+        text = f"hopline: {place}: {finding.message}."
         click.echo(one_line(text), err=True)
     if found:
         more = f"{len(found) - _SHOWN} more; see 'hopline check'. " * (len(found) > _SHOWN)

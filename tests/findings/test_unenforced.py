@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from streams.analysis.check.unenforced import unenforced
+from streams.analysis.check.unenforced import unenforced, unenforced_of
 from streams.analysis.estate import Estate
 from streams.cli import main
-from streams.topology import load
+from streams.cli.unenforced import report_unenforced
+from streams.topology import Database, Instance, Topology, load
 
 ENDPOINT = "CREATE ENDPOINT E STATE = STARTED AS TCP (LISTENER_PORT = 4022) FOR SERVICE_BROKER ("
 BINDING = "CREATE REMOTE SERVICE BINDING B TO SERVICE 'S' WITH USER = U;"
@@ -85,3 +86,11 @@ def test_each_kind_has_its_own_remedy(tmp_path: Path) -> None:
     )
     assert "Control access with Kafka ACLs" in done.stderr
     assert "must store what it has sent" in done.stderr
+
+
+def test_a_setting_without_a_place_names_its_database(capsys: pytest.CaptureFixture[str]) -> None:
+    """ALTER DATABASE of a database that no script creates has no line."""
+    database = Database("D", "B", honor_priority=True)
+    topology = Topology({"I": Instance("I", databases={"D": database}, msdb=Database("msdb", "M"))})
+    report_unenforced(unenforced_of(topology, 0.0))
+    assert capsys.readouterr().err.startswith("hopline: I/D: not enforced by Hopline: HONOR_BROKER")

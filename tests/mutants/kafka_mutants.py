@@ -2764,6 +2764,13 @@ MUTANTS = (
         "node/test_missing_service.py parity/test_parity.py::test_a_missing_service",
     ),
     KafkaMutant(
+        "apply RETENTION = ON in silence",
+        "analysis/check/unenforced.py",
+        "        if queue.retention:\n",
+        "        if False:\n",
+        "findings/test_unenforced.py",
+    ),
+    KafkaMutant(
         "remember topics with long names",
         "wire/topics.py",
         "(_short_name if is_short else _name)",
