@@ -137,3 +137,28 @@ def test_a_database_without_services_sends_its_event_notifications(tmp_path: Pat
     )
     [found] = [f for f in report_of(tmp_path).findings if f.code == "TA-02"]
     assert found.severity is Severity.ERROR
+
+
+LACKING = """
+instances:
+  A:
+    databases:
+      O: {{broker_id: O}}
+      D:
+        services: {{I: {{queue: Q, contracts: []}}}}
+        procedures: {{P: {{ends: 1, begins: [{{service: I, to: S{}}}]}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("broker", "said"),
+    [
+        (", broker: O", "answers with Error -8490"),
+        ("", "the first message stays in the transmission queue"),
+    ],
+)
+def test_a_database_that_lacks_the_service_answers(tmp_path: Path, broker: str, said: str) -> None:
+    """TA-02: the dialog ends if BEGIN names the broker id of a database here, else it waits."""
+    (tmp_path / "topology.yaml").write_text(LACKING.format(broker), encoding="utf-8")
+    [found] = [f for f in report_of(tmp_path).findings if f.code == "TA-02"]
+    assert said in found.message

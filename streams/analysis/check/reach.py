@@ -19,7 +19,7 @@ from streams.analysis.check.trouble import Cause, Phase, Trouble, caused_by
 from streams.analysis.estate import Estate
 from streams.analysis.known import known
 from streams.analysis.paths.network import Disposition
-from streams.errors import text_of
+from streams.errors import Number, text_of
 from streams.prose import listed
 from streams.topology import Finding, Severity, Source, finding_at
 
@@ -72,13 +72,19 @@ def not_here(estate: Estate) -> Iterable[Finding]:
         yield finding_at(
             "TA-02", _severity(trouble),
             f"only {by} matches {named(trouble)} in {home}, and no active database of "
-            f"{home.instance.name} has it: {trouble.phase.value} stays in the transmission queue",
+            f"{home.instance.name} has it: {_outcome(trouble)}",
             f"Create a route for {trouble.service} with the address of its instance; "
             f"{lives(estate, trouble.service)}.",
             str(home),
             written(source, _stated(trouble), home.database.source, home.instance.source),
             evidence(estate, trouble),
         )  # fmt: skip
+
+
+def _outcome(trouble: Trouble) -> str:
+    if trouble.failure.ending.error is Number.REMOTE_SERVICE_MISSING:  # R7.4
+        return "the database with the broker id answers with Error -8490, which ends the dialog"
+    return f"{trouble.phase.value} stays in the transmission queue"
 
 
 # --- TA-05: the next hop neither delivers nor forwards -----------------------------------------
@@ -147,7 +153,8 @@ CHECKS = (
         "reference 2.2, R5.5",
         "Every database has the route AutoCreatedLocal, so a missing route shows up like this: "
         "the engine looks for the service in its own instance, where no active database has it. "
-        "Messages stay in the transmission queue (9796, or 9795 if a broker id is given). The "
+        "Messages stay in the transmission queue (9796, or 9795 if a broker id is given). If a "
+        "database of the instance has the given broker id, it answers with Error -8490. The "
         "finding is a warning if the sending database does not have the initiator's service "
         "either: BEGIN DIALOG fails (TA-50), or other scripts create the service and the route.",
         "Create a route for the service with the address of the instance that has it.",
@@ -159,7 +166,8 @@ CHECKS = (
         (_E, _W),
         "reference 2.2, R7 and R8",
         "The instance at the address drops the message without a reply, and the sender retries "
-        "for the dialog's lifetime. The finding is a warning if no instance of the topology has "
+        "for the dialog's lifetime. Only a database whose broker id BEGIN names answers, with "
+        "Error -8490. The finding is a warning if no instance of the topology has "
         "this address although the topology has the service. If the instance was left out on "
         "purpose, the route is correct.",
         "Correct the address, or create the missing route in msdb of that instance.",
