@@ -106,6 +106,7 @@ steps:
 
 
 @shows("-8490")
+@pytest.mark.long
 def test_a_missing_service(kafka: str, unique: str) -> None:
     """BEGIN names the broker id: one Error -8490. The other dialog waits for the service."""
     topology, scenario = parse_scenario(MISSING, topologies_dir() / "here")
