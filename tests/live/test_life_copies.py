@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from streams.errors import Event, EventKind, Number
 from streams.kafka import Message
 from streams.live.life import Life, Step, build_life, draw_life
+from streams.live.life.decide import Decider
 from streams.live.life.records import Broken, BrokerEvent, Frame, Record, Sieve
 from streams.node.events import event
 from streams.protocol import Header, Journey, Parties
@@ -128,6 +129,16 @@ def test_present_routes_that_lead_elsewhere_are_reported() -> None:
     [decided] = copies(life)[0].decisions
     assert not decided.agrees
     assert decided.went_to == "GatewayX"
+
+
+def test_a_copy_that_its_database_answers_with_an_error_is_where_it_should_be() -> None:
+    """R7.4: the database with the broker id lacks the service, and gets the copy all the same."""
+    parties = PARTIES._replace(to_service="Missing", to_broker="DatabaseB")
+    decider = Decider(load(topologies_dir() / "two_brokers", 0.0), DIALOG)
+    for went_to, agrees in (("ServerB", True), (None, False)):
+        decided = decider.decide("ServerB", parties, START, inside=False, went_to=went_to)
+        assert decided is not None and decided.agrees is agrees
+        assert decided.answer.decision.error is Number.REMOTE_SERVICE_MISSING
 
 
 def test_an_unreadable_record_is_a_step_and_a_strange_event_is_none() -> None:
