@@ -4,7 +4,7 @@
 statements were understood. No other part of ``topology`` writes files.
 """
 
-from streams.topology.importing.arguments import Imported, SourceFile, imported_instances
+from streams.topology.importing.arguments import Imported, SourceFile, combined, imported_instances
 from streams.topology.importing.folder import write_folder
 from streams.topology.importing.report import ImportReport, report_of
 from streams.topology.importing.text import report_text
@@ -15,6 +15,7 @@ __all__ = [
     "ImportReport",
     "Imported",
     "SourceFile",
+    "combined",
     "imported_instances",
     "report_of",
     "report_text",

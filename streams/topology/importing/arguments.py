@@ -46,12 +46,16 @@ def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
 
     Raises UsageError for missing or unreadable files.
     """
+    return combined(imported for argument in arguments for imported in _read_argument(argument))
+
+
+def combined(instances: Iterable[Imported]) -> tuple[Imported, ...]:
+    """Return one entry for each instance; raises UsageError for two snapshots of one."""
     found: dict[str, Imported] = {}
-    for argument in arguments:
-        for imported in _read_argument(argument):
-            key = imported.instance.casefold()
-            known = found.get(key, Imported(imported.instance, ()))
-            found[key] = _both(known, imported)
+    for imported in instances:
+        key = imported.instance.casefold()
+        known = found.get(key, Imported(imported.instance, ()))
+        found[key] = _both(known, imported)
     return tuple(found.values())
 
 

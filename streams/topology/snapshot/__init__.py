@@ -12,7 +12,8 @@ from streams.topology.snapshot.files import (
     read_instance,
     sources_at,
 )
-from streams.topology.snapshot.script import ROWS, csv_script, json_script
+from streams.topology.snapshot.json_file import MARK
+from streams.topology.snapshot.script import RIGHTS, ROWS, csv_script, json_script
 from streams.topology.snapshot.state import (
     Connection,
     ConversationEndpoint,
@@ -27,6 +28,8 @@ from streams.topology.snapshot.state import (
 from streams.topology.snapshot.views import STATUS_NUMBERS, VIEWS, CellType, Scope, View
 
 __all__ = [
+    "MARK",
+    "RIGHTS",
     "ROWS",
     "STATUS_NUMBERS",
     "VIEWS",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 
 from streams.errors import UsageError
 from streams.topology.decode import check_name
@@ -13,12 +15,14 @@ from streams.topology.model import Instance, Topology
 from streams.topology.snapshot.csv_file import read_csv, view_of
 from streams.topology.snapshot.full_names import with_full_names
 from streams.topology.snapshot.instance import build_instance, name_of
-from streams.topology.snapshot.json_file import is_json_snapshot, read_json
+from streams.topology.snapshot.json_file import is_json_snapshot, read_json, read_text
 from streams.topology.snapshot.live import build_live
 from streams.topology.snapshot.rows import Rows
 from streams.topology.snapshot.state import LiveInstance, Snapshot
 from streams.topology.snapshot.views import NEEDED
 from streams.topology.validate import ddl_finding
+
+NO_DOCUMENTS: Mapping[str, str] = MappingProxyType({})
 
 
 def is_snapshot(path: Path) -> bool:
@@ -26,23 +30,27 @@ def is_snapshot(path: Path) -> bool:
     return bool(sources_at(path))
 
 
-def load_snapshot(path: Path) -> Snapshot:
+def load_snapshot(path: Path | None, documents: Mapping[str, str] = NO_DOCUMENTS) -> Snapshot:
     """Read a snapshot: a file, a folder of documents and CSVs, or a folder of such folders.
 
+    ``documents``: JSON documents that are not files, by the file name that their places state.
     Raises UsageError if there is no snapshot, and InputError for a document that does not parse.
     """
-    found = sources_at(path)
-    if not found:
+    found = () if path is None else sources_at(path)
+    if path is not None and not found:
         raise UsageError(
             f"{path} is not a snapshot." if path.is_file() else f"There is no snapshot at {path}.",
             "Give the output of the T-SQL of `hopline diagnose --script json`, or a folder with "
             "such files; a CSV file is named after its view.",
         )
+    read = chain(
+        ((source, _read(source, None)) for source in found),
+        ((Path(file), _read_document(file, text)) for file, text in documents.items()),
+    )
     instances: dict[str, Instance] = {}
     live: dict[str, LiveInstance] = {}
     findings: list[Finding] = []
-    for source in found:
-        instance, state, rows = _read(source, None)
+    for source, (instance, state, rows) in read:
         findings += rows.findings
         if instance.name.casefold() in {name.casefold() for name in instances}:
             findings.append(_twice(instance.name, source))
@@ -89,7 +97,17 @@ def _read(source: Path, name: str | None) -> tuple[Instance, LiveInstance, Rows]
     rows = Rows(fallback)
     for file in (source,) if source.is_file() else _csvs(source):
         _read_file(file, rows)
-    rows.subject = name or name_of(rows, fallback)
+    return _built(rows, source, name)
+
+
+def _read_document(file: str, text: str) -> tuple[Instance, LiveInstance, Rows]:
+    rows = Rows(Path(file).stem)
+    read_text(text, file, rows)
+    return _built(rows, Path(file), None)
+
+
+def _built(rows: Rows, source: Path, name: str | None) -> tuple[Instance, LiveInstance, Rows]:
+    rows.subject = name or name_of(rows, rows.subject)
     _complete(rows, source)
     instance = build_instance(rows, rows.subject, Source(str(source)))
     state = build_live(rows, instance)

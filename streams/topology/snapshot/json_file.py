@@ -19,7 +19,7 @@ from streams.errors import InputError
 from streams.topology.findings import Source
 from streams.topology.snapshot.cells import read_cell
 from streams.topology.snapshot.rows import DATABASE, RawRow, Rows
-from streams.topology.snapshot.text_file import read_lines
+from streams.topology.snapshot.text_file import lines_of, read_lines
 from streams.topology.snapshot.views import VIEWS, CellType
 
 MARK = "hopline_snapshot"
@@ -42,7 +42,15 @@ def is_json_snapshot(path: Path) -> bool:
 
 def read_json(path: Path, into: Rows) -> None:
     """Read a document into an instance's rows; raise InputError if it does not parse."""
-    document = _Document(path)
+    _read(_Document(str(path), read_lines(path)), into)
+
+
+def read_text(text: str, file: str, into: Rows) -> None:
+    """Read a document that is not a file; ``file`` is the name in its places."""
+    _read(_Document(file, lines_of(text)), into)
+
+
+def _read(document: _Document, into: Rows) -> None:
     for key, value in document.members(document.start):
         if key == _INSIDE:
             for at in document.elements(value):
@@ -76,11 +84,10 @@ def _read_view(document: _Document, view: str, at: int, database: str | None, in
 class _Document:
     """A JSON text with positions."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = str(path)
+    def __init__(self, file: str, lines: list[str]) -> None:
+        self._file = file
         # FOR JSON escapes every line break in a name, so a literal line break, between or within
         # tokens, was inserted by the tool that wrote the file.
-        lines = read_lines(path)
         self._text = "".join(lines)
         self._lines = [0, *accumulate(len(line) for line in lines)][: len(lines)]
         self.start = self._text.find("{")

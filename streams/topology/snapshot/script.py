@@ -11,6 +11,8 @@ from streams.topology.snapshot.views import VIEWS, Scope, View
 
 ROWS = 10_000
 """Default maximum number of rows of a large view per database; it can be edited in the script."""
+RIGHTS = ("VIEW SERVER STATE", "VIEW ANY DEFINITION", "CONNECT ANY DATABASE")
+"""Permissions on the server with which the script reads everything; sysadmin implies them."""
 _LARGE = {"transmission_queue": "enqueue_time", "conversation_endpoints": "lifetime"}
 _COUNTED = """\
 (SELECT c.view_name, c.row_count
