@@ -25,11 +25,12 @@ WORKS = {
     "monitor": "streams.dashboard, streams.monitor, streams.store",
     "postgres": "psycopg",
     "parquet": "pyarrow.parquet",
+    "sqlserver": "streams.sqlserver, mssql_python",
     "dev": "pytest",
     "docs": "mkdocs",
 }
 """The packages of an extra, which can be imported after it was installed."""
-EVERYTHING = "run,monitor,postgres,parquet"
+EVERYTHING = "run,monitor,postgres,parquet,sqlserver"
 
 
 def build() -> Path:

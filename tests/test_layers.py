@@ -30,6 +30,7 @@ LIBRARIES = {
     "jinja2": {"dashboard"},
     "jmespath": {"services"},
     "markupsafe": {"dashboard"},
+    "mssql_python": {"sqlserver"},
     "nicegui": {"dashboard"},
     "prometheus_client": {"telemetry"},
     "py4j": {"monitor"},

@@ -112,6 +112,7 @@ EXTRAS = {
     "re2": "run",
     "sqlalchemy": "run",
     "prometheus_client": "run",
+    "mssql_python": "sqlserver",
     "pyarrow": "parquet",
     "pyspark": "monitor",
     "py4j": "monitor",

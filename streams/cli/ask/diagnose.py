@@ -12,9 +12,11 @@ from streams.analysis.diagnose import diagnose as diagnose_snapshot
 from streams.analysis.diagnose import diagnoses_text, explain_error, explained_text
 from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
+from streams.cli.options.connect import connect_option, snapshots_of
 from streams.cli.options.topology import TopologyArgument
 from streams.cli.text.terminal import show
 from streams.errors import UsageError
+from streams.sqlserver import Server
 from streams.topology import Topology
 from streams.topology.snapshot import csv_script, json_script, load_snapshot
 
@@ -24,6 +26,14 @@ _SCRIPTS = {"json": json_script, "csv": csv_script}
 @click.command()
 @click.argument("snapshot", required=False, type=click.Path(path_type=Path))
 @format_option()
+@connect_option
+@click.option(
+    "--save",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Keep the snapshots of --connect in this folder, as NAME.json.",
+)
 @click.option(
     "--topology",
     "around",
@@ -47,6 +57,8 @@ def diagnose(
     ctx: click.Context,
     snapshot: Path | None,
     format_: str,
+    servers: tuple[Server, ...],
+    folder: Path | None,
     around: Topology | None,
     script: str | None,
     error: str | None,
@@ -54,28 +66,48 @@ def diagnose(
     """Explain why messages are stuck on live servers, and find leaked dialogs.
 
     SNAPSHOT is the output of the script that `--script json` prints, or a folder of such files
-    or of CSV files. The exit code is 1 if a message is stuck or unread, or a dialog leaks.
+    or of CSV files. `--connect` runs the same script on a server, whose snapshot is then treated
+    like a file; it only reads, and docs/diagnose.md lists the permissions that it needs. The exit
+    code is 1 if a message is stuck or unread, or a dialog leaks, and 3 if a server refuses.
 
     \b
       hopline diagnose --error "The target service broker is unreachable."
       hopline diagnose --script json > snapshot.sql
       sqlcmd -S SERVER -E -d master -i snapshot.sql -y 0 -u -o SERVER.json
       hopline diagnose SERVER.json
+      hopline diagnose --connect mssql://hopline@sql01 --save taken
     """
-    if sum(given is not None for given in (snapshot, script, error)) != 1:
-        raise click.UsageError("Give a SNAPSHOT, or --error, or print a script with --script.")
+    if sum((snapshot is not None or bool(servers), script is not None, error is not None)) != 1:
+        raise click.UsageError(
+            "Give a SNAPSHOT or --connect, or --error, or print a script with --script."
+        )
+    if folder is not None and not servers:
+        raise click.UsageError("--save needs --connect.")
     if error is not None:
         ctx.exit(_explain(error, format_))
     if script is not None:
         click.echo(_SCRIPTS[script](), nl=False)
         return
-    assert snapshot is not None, "checked above"
-    found = diagnose_snapshot(load_snapshot(snapshot), time.time(), around)
+    live = load_snapshot(snapshot, _taken(servers, folder))
+    found = diagnose_snapshot(live, time.time(), around)
     if format_ == "json":
         click.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
     else:
         show(diagnoses_text(found))
     ctx.exit(0 if found.good else NOT_OK)
+
+
+def _taken(servers: tuple[Server, ...], folder: Path | None) -> dict[str, str]:
+    """Return the servers' snapshots by file name, after writing them if there is a folder."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    found: dict[str, str] = {}
+    for server, text in snapshots_of(servers):
+        file = Path(server.file) if folder is None else folder / server.file
+        if folder is not None:
+            file.write_text(text, encoding="utf-8", errors="replace")
+        found[str(file)] = text
+    return found
 
 
 def _explain(error: str, format_: str) -> int:
