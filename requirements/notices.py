@@ -44,6 +44,8 @@ The texts of the licences are in the packages: in an image, in
   `nicegui/static` and `nicegui/elements`.
 - `confluent-kafka` contains librdkafka, `google-re2` contains RE2 and Abseil, `psycopg-binary`
   contains libpq, and `pyarrow` contains Apache Arrow.
+- `mssql-python-odbc`, of the extra `sqlserver`, contains Microsoft's ODBC driver, which is not open
+  source; its licence is in the package. No image contains it.
 """
 
 
