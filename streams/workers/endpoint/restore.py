@@ -243,8 +243,8 @@ def start_position(
     if low > position:
         raise SurroundingsError(
             f"{topic}/{partition} begins at {low}, but only records below {position} were applied.",
-            "Records are lost. Restore the topic, or start the instance on a new prefix. If they were "
-            f"deleted on purpose, set the offset of the worker's group there to {low} "
+            "Records are lost. Restore the topic, or start the instance on a new prefix. If they "
+            f"were deleted on purpose, set the offset of the worker's group there to {low} "
             "(kafka-consumer-groups.sh --reset-offsets --to-earliest).",
         )
     if position > high:

@@ -182,9 +182,9 @@ class Processor:
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(
                 f"{self._instance}: {error.str()}",
-                "Records after the committed offset were deleted, or the topic was recreated. If it "
-                "was on purpose, set the offset of the worker's group to the beginning of the log "
-                "(kafka-consumer-groups.sh --reset-offsets --to-earliest).",
+                "Records after the committed offset were deleted, or the topic was recreated. If "
+                "this was done on purpose, set the offset of the worker's group to the beginning "
+                "of the log (kafka-consumer-groups.sh --reset-offsets --to-earliest).",
             )
         elif is_fatal(error):
             raise KafkaException(error)
