@@ -8,11 +8,12 @@ Every consumer is a ``checked_consumer``, which skips malformed batches that onl
 sends (``stored_batches``, ``silent_search``; ``access`` is how they connect). ``stored_records``
 reads records that the client cannot read. Modules that read: ``reader`` reads partitions to their
 ends, ``follow`` and ``spans`` read many topics, and ``recent_records`` reads the newest records.
-``fetcher`` fetches single records, within a ``search_time``, with a ``record_cache``.
-``bounded_poll`` takes records that a client has already fetched, and ``headers`` reads the headers
-of a record. ``transactor`` writes in a transaction; ``fenced`` recognizes a client whose name
-another process has taken. Modules for offsets and groups: ``commits``, ``committed``,
-``offset_metadata``, ``lag``, ``members``, ``coordinator``; ``trim`` deletes the beginnings of logs.
+``fetcher`` fetches single records, within a ``search_time``, with a ``record_cache`` and a
+``stored_reader``. ``bounded_poll`` takes records that a client has already fetched, and ``headers``
+reads the headers of a record. ``transactor`` writes in a transaction; ``fenced`` recognizes a
+client whose name another process has taken. Modules for offsets and groups: ``commits``,
+``committed``, ``offset_metadata``, ``lag``, ``members``, ``coordinator``; ``trim`` deletes the
+beginnings of logs.
 
 Errors and watchdogs: ``failure`` turns exceptions into errors with a remedy; ``patience`` limits
 calls that may never return; ``outage``, ``lost_brokers``, ``stalled_fetch``,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import OrderedDict, deque
-from contextlib import suppress
 
 from confluent_kafka import KafkaError, TopicPartition
 
@@ -18,8 +17,7 @@ from streams.kafka.reader import next_of
 from streams.kafka.record_cache import CACHE_BYTES, RecordCache
 from streams.kafka.search_time import NotNowError, SearchTime
 from streams.kafka.silent_search import SilentSearch
-from streams.kafka.stored_batches import StoredBatches, UnknownError
-from streams.kafka.stored_records import StoredBatch
+from streams.kafka.stored_reader import StoredReader
 
 _SKIP, _SKIP_BYTES = 600, 2 << 20
 """Maximum number of records and bytes to skip; skipping more takes longer than a new fetch (5 ms).
@@ -76,8 +74,7 @@ class Fetcher:
         self._cluster, self._searches = cluster, searches
         self.bytes_returned = self.bytes_read = self._rested_at = 0
         self._consumer: CheckedConsumer | None = None
-        self._stored: StoredBatches | None = None
-        self._batch: StoredBatch | None = None  # from which a record was read last
+        self._stored = StoredReader(cluster, self._place)
         self._cache = RecordCache(cache_bytes)
         self._read: deque[Message] = deque()
         self._next: int | None = None  # next offset to read; None before the first fetch
@@ -180,28 +177,15 @@ class Fetcher:
 
     def _read_stored(self, position: int) -> Message | None:
         """Return a record of a stored batch that is not compressed."""
-        if self._batch is None or position not in self._batch.offsets:
-            self._batch = self._fetch_stored(position)
-            if self._batch is None or position not in self._batch.offsets:
-                return None
-            self.bytes_read += self._batch.size
-        self._next = None
-        with suppress(IndexError):  # no broker stores such a batch
-            message = self._batch.record(position)
-            size = size_of(message)
-            self.bytes_returned += size
-            self._cache.keep(message, size)
-            return message
-        return None
-
-    def _fetch_stored(self, position: int) -> StoredBatch | None:
-        self._stored = self._stored or self._cluster.stored_batches()
-        if self._stored is None:
+        before = self._stored.bytes_read
+        message = self._stored.read(position)
+        if message is None:
             return None
-        try:
-            return self._stored.batch_at(self._place, position)
-        except UnknownError:
-            return None
+        self._next, size = None, size_of(message)
+        self.bytes_returned += size
+        self.bytes_read += self._stored.bytes_read - before
+        self._cache.keep(message, size)
+        return message
 
     def is_unreadable(self, position: int) -> bool:
         """Return whether a record is known to be unreadable."""
@@ -303,7 +287,7 @@ class Fetcher:
     def close(self) -> None:
         """Close the consumer; the next fetch creates a new consumer."""
         self._read.clear()
-        for one in (self._consumer, self._stored):
-            if one is not None:
-                one.close()
-        self._consumer = self._stored = self._batch = None
+        self._stored.close()
+        if self._consumer is not None:
+            self._consumer.close()
+        self._consumer = None

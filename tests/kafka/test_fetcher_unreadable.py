@@ -213,8 +213,8 @@ def test_a_large_batch_is_not_read_again_for_each_body(
     append(kafka, topic, batch(*bad, codec=UNCOMPRESSED))
     bodies = Fetcher(Cluster(kafka, Topics(unique)), topic, 0, 20 * 1_100)
     assert values(bodies, 1) == [b"1"]
-    read, by = list[int](), bodies._fetch_stored
-    monkeypatch.setattr(bodies, "_fetch_stored", lambda at: read.append(1) or by(at))
+    read, by = list[int](), bodies._stored._fetch
+    monkeypatch.setattr(bodies._stored, "_fetch", lambda at: read.append(1) or by(at))
     assert values(bodies, *range(2, 50)) == [b"%d" % n for n in range(2, 50)]
     assert read == []
     bodies.close()

@@ -247,8 +247,8 @@ MUTANTS = (
     ),
     KafkaMutant(
         "request a stored batch again for each of its bodies",
-        _FETCHER,
-        "position not in self._batch.offsets:\n            self._batch = ",
+        "kafka/stored_reader.py",
+        "offset not in self._batch.offsets:\n            self._batch = ",
         "True:\n            self._batch = ",
         "kafka/test_fetcher_unreadable.py",
     ),
