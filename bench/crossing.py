@@ -1,8 +1,8 @@
 """The cost of a forwarder that writes into another cluster: `python -m bench.crossing`.
 
 This measures a worker's whole loop for a batch without Kafka, with a producer that confirms every
-record at once. The baseline of the same rounds is a gateway that forwards the same messages within
-its own cluster.
+record immediately. The baseline of the same rounds is a gateway that forwards the same messages
+within its own cluster.
 """
 
 from __future__ import annotations

@@ -18,7 +18,13 @@ from docs_site.page import DOCS, ROOT
 _STYLE = Path(__file__).with_name("site.css")
 _FOUND_FIRST = {"numbers.md", "how_to.md"}
 """Pages that a search must show before pages that only mention its words."""
-_FOUND_LAST = ("decisions/", "reference/python/", "changelog.md", "conformance.md")
+_FOUND_LAST = (
+    "decisions/",
+    "reference/python/",
+    "changelog.md",
+    "conformance.md",
+    "third_party_notices.md",
+)
 """Pages that a search shows after all others."""
 _COMMENT = re.compile(r"^<!--.*?-->$", re.MULTILINE)
 _PAGES = generated()

@@ -14,8 +14,8 @@ def call_on_stop(stop: Callable[[], object], *, once: bool = False) -> None:
 
     A signal handler must not take a lock. It runs in the main thread between any two instructions,
     even in the middle of a call that holds the same lock. ``threading.Event.set`` takes a lock, so
-    two signals at once would hang the process. Therefore the handlers do nothing, and a thread
-    reads the signals from a socket. With ``once``, the second signal ends the process.
+    two signals at the same time would hang the process. Therefore the handlers do nothing, and a
+    thread reads the signals from a socket. With ``once``, the second signal stops the process.
     """
     numbers = (signal.SIGTERM, signal.SIGINT)
     reading, writing = socket.socketpair()

@@ -45,7 +45,7 @@ With patterns that do not backtrack, this value is the maximum that a text count
 ENCODINGS = frozenset(aliases) | frozenset(aliases.values())
 """Encodings that a document may declare, as Python writes them: in lower case, with underscores.
 
-If an unknown name is looked up, Python keeps it until the process ends.
+If an unknown name is looked up, Python keeps it until the process exits.
 """
 _INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
 

@@ -54,7 +54,6 @@ ALLOWED = {
     "by way of": "by means of",
     "held back": "the published state of statements behind one that no worker can read",
     r"\*held\*": "the glossary names the word of the code",
-    "no source says": "a source is a document",
     "notifies nobody": "the meaning of WITH CLEANUP",
     "stands (?:for|by)": "represents; is a standby",
     "speaks another protocol": "two sides speak a protocol",

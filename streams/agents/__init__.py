@@ -7,7 +7,7 @@ the statements. ``note`` is the metadata of the committed offset, ``producer`` w
 
 Users create an ``application`` on a ``connected`` cluster; ``access`` translates the settings, and
 ``locate_queue`` validates the services. ``from_topology`` creates the applications of a topology,
-``run_applications`` runs them, and ``leaving`` ends a process that does not stop.
+``run_applications`` runs them, and ``leaving`` forces a process to exit that does not stop.
 ``data_dependent`` and ``notice`` run the services included in Hopline.
 """
 

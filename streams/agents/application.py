@@ -156,11 +156,11 @@ def hopline_app(
 
     ``name`` is the consumer group and part of the commands' causes. So an application with another
     name reads the queues from the beginning and issues all commands again. ``member`` is this
-    process's stable name in the group, with which a killed process resumes at once. ``bootstrap``
-    and ``prefix`` default to HOPLINE_BOOTSTRAP and HOPLINE_PREFIX. ``properties`` are librdkafka's:
-    they are used to read the catalog, and Faust gets their TLS and SASL settings. Without
-    ``properties``, variables such as HOPLINE_KAFKA_SASL_PASSWORD_FILE apply. ``begin`` has the same
-    meaning as for a Receiver.
+    process's stable name in the group, with which a killed process resumes immediately.
+    ``bootstrap`` and ``prefix`` default to HOPLINE_BOOTSTRAP and HOPLINE_PREFIX. ``properties`` are
+    librdkafka's: they are used to read the catalog, and Faust gets their TLS and SASL settings.
+    Without ``properties``, variables such as HOPLINE_KAFKA_SASL_PASSWORD_FILE apply. ``begin`` has
+    the same meaning as for a Receiver.
     """
     if options.get("processing_guarantee") not in (None, "at_least_once"):
         raise UsageError(

@@ -24,7 +24,7 @@ _LOOK = 0.5
 """Seconds between checks whether a disabled queue has been enabled again."""
 _AGAIN = 0.1
 """Seconds until a failed handler is retried. On a queue without poison message handling, a handler
-that fails at once would otherwise starve the other tasks of the event loop.
+that fails immediately would otherwise starve the other tasks of the event loop.
 """
 
 

@@ -75,11 +75,11 @@ class Consumer(WokenConsumer):
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     async def wait_first(self, *waits: Any, timeout: Any = None) -> WaitResults:
-        """Wait as Faust does, but without tasks for coroutines that finish at once.
+        """Wait as Faust does, but without tasks for coroutines that finish immediately.
 
         Faust delivers each message in a task, with three tasks that end the wait if the agent's
-        buffer is full. Most messages are accepted at once; without the tasks, this takes half the
-        CPU time.
+        buffer is full. Most messages are accepted immediately; without the tasks, this takes half
+        the CPU time.
         """
         first, *others = waits
         if not others or not asyncio.iscoroutine(first):
@@ -212,7 +212,7 @@ class Consumer(WokenConsumer):
     def _begun(self, ids: Mapping[str, uuid.UUID], assigned: set[TP]) -> dict[TP, int]:
         """Return the start offsets of queues; raises PositionLostError.
 
-        Recreated topics are left out, because the process ends, and its commits and records until
+        Recreated topics are left out, because the process exits, and its commits and records until
         then belong to the old topic.
         """
         app = cast(ConnectedApp, self.app)

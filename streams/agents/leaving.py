@@ -19,13 +19,13 @@ from streams.errors import SurroundingsError
 log = logging.getLogger("hopline.ready")
 
 LEAVE = 20.0
-"""Seconds within which a stopping or failed process must end."""
+"""Seconds within which a stopping or failed process must exit."""
 
 
 def leave_soon(apps: Sequence[AppT]) -> None:
     """End the process in 20 s, even if parts of it still run. Use this in dedicated processes only.
 
-    The process logs the forced end, and exits with the code of a SurroundingsError.
+    The process logs the forced exit, and exits with the code of a SurroundingsError.
     """
     late = threading.Timer(LEAVE, _leave_behind, (apps,))
     late.daemon = True

@@ -18,7 +18,7 @@ from faust.types import TP
 BUFFERED = 24
 """Maximum number of messages of a queue that wait for their handler."""
 POLLED = 12
-"""Maximum number of messages of queues that are fetched at once.
+"""Maximum number of messages of queues that are fetched together.
 
 This is half the buffer, so that the messages fit: Faust needs four tasks for a message that does
 not fit.
@@ -41,7 +41,7 @@ class BoundedPolls(aiokafka.AIOKafkaConsumerThread):
 
 
 class WokenConsumer(aiokafka.Consumer):
-    """Resume at once when a buffer has room again, because Faust would sleep for a second."""
+    """Resume immediately when a buffer has room again, because Faust would sleep for a second."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._has_room = asyncio.Event()

@@ -20,7 +20,7 @@ def serve(
 
     ``names`` are the names of these applications' agents. ``ready`` is called when all applications
     have started. An application that has not stopped within 20 s, for example because Kafka is
-    unavailable, is abandoned. The process then logs a message and ends with the exit code of a
+    unavailable, is abandoned. The process then logs a message and exits with the code of a
     SurroundingsError. Use this function only in a dedicated process.
     """
     asyncio.run(_serve(apps, names, ready))

@@ -9,6 +9,7 @@ from streams.analysis.explain import DecisionAnswer
 from streams.analysis.paths.network import Disposition, Ending, Step
 from streams.errors import Number, text_of
 from streams.routing import Verdict
+from streams.topology import Transport
 
 _VERDICTS = {
     Verdict.DELIVER: "delivered to {to}",
@@ -31,14 +32,19 @@ def explain_text(answer: DecisionAnswer) -> str:
 
 def _explain_lines(answer: DecisionAnswer) -> Iterator[str]:
     q, d = answer.question, answer.decision
-    origin = "sent from outside" if q.outside or q.database is None else "sent from this instance"
     side = "the target" if q.from_target else "the initiator"
+    origin = f"sent from this instance by {side}"
+    if q.outside or q.database is None:
+        origin = f"received from another instance, from {side}'s side"
     broker = f"broker id {q.broker}" if q.broker is not None else "no broker id"
     yield f"At {q.instance.name}, by the routes of {answer.table}, for {q.service}"
-    yield f"({origin} by {side}, {broker}):"
+    yield f"({origin}, {broker}):"
     yield ""
     to = f"{q.instance.name}/{answer.deliver_to}"
     hops = " and ".join(str(address) for address in d.addresses)
+    if len(d.addresses) > 1 and d.verdict is not Verdict.PROBE:
+        every = q.instance.endpoint.transport is Transport.ALL
+        hops = f"{'each' if every else 'one'} of {', '.join(map(str, d.addresses))}"
     answered = d.error is Number.REMOTE_SERVICE_MISSING
     outcome = _ANSWERED if answered else _VERDICTS[d.verdict]
     yield "  " + outcome.format(to=to, hops=hops, by=f"{q.instance.name}/{', '.join(d.candidates)}")
@@ -49,8 +55,9 @@ def _explain_lines(answer: DecisionAnswer) -> Iterator[str]:
     if d.broker is not None:
         yield f"  with broker id {d.broker}"
     if len(answer.explanation.alternatives) > 1:
-        chosen = "selected by the conversation's id" if q.conversation else "shown for the first"
-        yield f"  one of {', '.join(answer.explanation.alternatives)}, {chosen}"
+        yield f"  one of {', '.join(answer.explanation.alternatives)}, by the conversation id"
+        if not q.conversation:
+            yield f"  (the output assumes {d.broker}; see --conversation)"
     if len(d.candidates) > 1:
         yield f"  of the databases {', '.join(d.candidates)}"
     yield ""

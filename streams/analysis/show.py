@@ -19,7 +19,7 @@ from streams.analysis.paths.tree import path_text
 @singledispatch
 def show(answer: object) -> str:
     """Return an answer as text; raise TypeError for other objects."""
-    raise TypeError(f"{type(answer).__name__} is no answer")
+    raise TypeError(f"{type(answer).__name__} is not an answer")
 
 
 show.register(DecisionAnswer, explain_text)

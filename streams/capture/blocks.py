@@ -40,7 +40,7 @@ class Block(NamedTuple):
 class Damage:
     """An unreadable part of the file: from byte ``at`` up to ``until``, and the reason.
 
-    ``records`` is the number of its records, if the block states a number.
+    ``records`` is the number of its records, if the block contains it.
     """
 
     at: int

@@ -162,7 +162,7 @@ def _frame(record: FrameRecord, bare: Look) -> Look:
         contract=parties.contract,
     )
     if isinstance(record, AckRecord) or not record.is_message:
-        record.ack(_ANY)  # a body without its sb-message is no acknowledgement
+        record.ack(_ANY)  # a body without its sb-message is not an acknowledgement
         return found
     header = record.header
     sequenced = not header.is_a(Flag.UNSEQUENCED) and header.fragment == 0

@@ -124,7 +124,7 @@ def _json(path: str) -> Callable[[bytes], Masked]:
         steps.append((step[1] or "[", step[2] or step[3]))
         at = step.end()
     if not steps:
-        raise UsageError(f"'{path}' names no value.", _FORM)
+        raise UsageError(f"'{path}' does not name a value.", _FORM)
 
     def apply(body: bytes) -> Masked:
         text, encoding = _decoded(body)

@@ -1,7 +1,7 @@
 """Replay a plan: send it and report the result.
 
-The load is open-loop: a late record is sent at once, the following records are not postponed, and
-the delay is reported. Clock, pause and destination are arguments. The loop itself makes no
+The load is open-loop: a late record is sent immediately, the following records are not postponed,
+and the delay is reported. Clock, pause and destination are arguments. The loop itself makes no
 decisions: :mod:`streams.capture.schedule` determines the times, :mod:`streams.capture.restate` the
 content, and :mod:`streams.capture.job` commits exactly once.
 """

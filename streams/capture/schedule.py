@@ -132,7 +132,7 @@ def plan(
     speed: float | None,
     rate: float | None = None,
 ) -> Iterator[Due]:
-    """Yield the commands in send order; ``speed`` None means at once.
+    """Yield the commands in send order; ``speed`` None means without pauses.
 
     ``prefix`` is the prefix of the topics in the records, ``to_prefix`` the destination's,
     ``first`` the earliest timestamp, ``rate`` the commands per second regardless of their times.

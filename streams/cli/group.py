@@ -245,7 +245,11 @@ def version() -> str:
         return "(not installed)"
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Run `hopline help COMMAND` for the description and the options of a command.",
+)
 @click.option(
     "--version",
     is_flag=True,

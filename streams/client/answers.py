@@ -44,7 +44,7 @@ class Answers:
     def __init__(self, cluster: Cluster, instance: str, reply_to: str, timeout: float) -> None:
         self._reply_to = reply_to.encode()
         self._topic = cluster.topics.result(instance)
-        # Report an instance that is not applied at once.
+        # Report an instance that is not applied immediately.
         partitions_of(cluster, self._topic, timeout=timeout)
         demand_replicas(cluster, cluster.topics.cmd(instance), timeout=timeout)
         self._cluster, self._silent = cluster, 0.0

@@ -29,7 +29,7 @@ class Exchange(Statements):
 
     A transaction belongs to one thread, so each thread needs its own Exchange. ``name`` identifies
     this process (or thread) within the application. Use the same name at every restart, so that the
-    transaction of a killed predecessor is aborted at once. The other arguments are those of
+    transaction of a killed predecessor is aborted immediately. The other arguments are those of
     :class:`~streams.client.receiver.Receiver`. Errors of statements are reported only by events.
     """
 

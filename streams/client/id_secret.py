@@ -35,7 +35,7 @@ def establish_secret(cluster: Cluster, instance: str, application: str) -> bytes
     or Kafka does not accept the record.
     """
     topic = cluster.topics.reading(instance)
-    partitions_of(cluster, topic)  # its error states the remedy if the topic does not exist
+    partitions_of(cluster, topic)  # its error contains the remedy if the topic does not exist
     # Without to_high: an open transaction can only hide records with higher offsets.
     known = _first(cluster, topic, application, to_high=False)
     if known is None:

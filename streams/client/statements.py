@@ -1,6 +1,6 @@
 """The statements of an application, regardless of how they are delivered.
 
-:class:`~streams.client.client.Client` sends them to Kafka at once, an
+:class:`~streams.client.client.Client` sends them to Kafka immediately, an
 :class:`~streams.client.exchange.Exchange` in one transaction with the received messages, an
 :class:`~streams.client.outbox.Outbox` in one transaction with the application's own tables, and
 :class:`~streams.client.once.Once` once for each record of another source. Code that takes
@@ -165,7 +165,7 @@ def send_command(on: Conversation, body: bytes, type: str | None) -> Command:
 
 
 def end_command(on: Conversation, error: tuple[int, str] | None, *, cleanup: bool) -> Command:
-    """Return an END CONVERSATION; raise StatementError if its error code is no int (8402)."""
+    """Return an END CONVERSATION; raise StatementError if its error code is not an int (8402)."""
     code, text = error or (None, None)
     if code is not None and code > LARGEST_CODE:
         raise StatementError(Number.ERROR_CODE_NOT_INT, f"{code}; the limit is {LARGEST_CODE}")

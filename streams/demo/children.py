@@ -1,4 +1,4 @@
-"""The processes of the demo: start them, kill them on purpose, and end them."""
+"""The processes of the demo: start them, kill them on purpose, and stop them."""
 
 from __future__ import annotations
 

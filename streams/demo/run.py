@@ -213,7 +213,7 @@ def _arrived(facts: Facts) -> int:
 
 def _several_targets(stage: Stage, bootstrap: str, children: Children) -> bool:
     """Send a dialog over two routes without a broker id to different copies of a service."""
-    stage.say(text.act(3, "Several targets: two routes that name no broker id"))
+    stage.say(text.act(3, "Several targets: two routes without a broker id"))
     topology, cluster = _topology("several_targets"), Cluster(bootstrap, Topics("targets."))
     deploy(cluster, topology)
     _worker(children, "targets", bootstrap, "both", *topology.instances, prefix="targets.")

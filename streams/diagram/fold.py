@@ -24,7 +24,7 @@ AT_ONCE = 100 * MILLISECOND
 """Events of one dialog may be folded if they follow each other within this time."""
 _LONGEST_ROUND = 8
 _LONGEST = 500
-"""Maximum characters of a row's text; events and unreadable records may contain 64 kB."""
+"""Maximum characters of a row's text; events and unreadable records can contain 64 kB."""
 _MANY = ("message", "fragment")  # gets an 's' before several numbers
 
 

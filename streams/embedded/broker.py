@@ -95,7 +95,7 @@ class Broker:
     def start(self, timeout: float = START_TIMEOUT_S, *, tied: bool = False) -> Running:
         """Format the data folder if it is new, start the broker, and return when it responds.
 
-        A ``tied`` broker, restarted or not, is killed when this process ends or is killed.
+        A ``tied`` broker, restarted or not, is killed when this process exits or is killed.
         """
         self._tied = self._tied or tied
         self._refuse_second()
@@ -116,7 +116,7 @@ class Broker:
                 return self._launch(java, jars, options, cluster, timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> bool:
-        """Stop the broker, wait for its end, remove stale files; return whether it ran."""
+        """Stop the broker, wait for its exit, remove stale files; return whether it ran."""
         running = self.data.recorded()
         ours = running is not None and self.data.is_ours(running.pid)
         if running is not None and ours:

@@ -1,4 +1,4 @@
-"""The broker's operating-system process: start, inspect and end it."""
+"""The broker's operating-system process: start, inspect and terminate it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streams.private import open_private
 POLL_S = 0.02
 
 _SPAWNED: list[subprocess.Popen[bytes]] = []
-"""Child processes, referenced until the interpreter ends.
+"""Child processes, referenced until the interpreter exits.
 
 Otherwise Python would warn about children that are still running, which is intended here.
 """
@@ -37,7 +37,7 @@ def spawn(
     """Start a process in its own session; write its output to ``log`` (mode ``ab`` appends).
 
     Ctrl-C in the shell does not reach the new process, and the new process outlives this one. A
-    ``tied`` process is killed when this process ends or is killed, unless it was released.
+    ``tied`` process is killed when this process exits or is killed, unless it was released.
     """
     _forget_ended()
     if not tied or sys.platform == "win32":
@@ -103,7 +103,7 @@ def _popen(
 
 
 def end(pid: int, gone: Callable[[], bool], timeout: float) -> None:
-    """Terminate the process, and kill it if it has not ended within ``timeout`` seconds."""
+    """Terminate the process, and kill it if it has not exited within ``timeout`` seconds."""
     for number, patience in (
         (signal.SIGTERM, timeout),
         (getattr(signal, "SIGKILL", signal.SIGTERM), 5.0),

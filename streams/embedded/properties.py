@@ -71,7 +71,9 @@ NOTHING = Beside()
 
 
 def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOTHING) -> str:
-    """Return the file's text, for loopback only; ``log_dir`` is Kafka's data folder.
+    """Return the contents of ``server.properties`` for a broker that listens only on loopback.
+
+    ``log_dir`` is Kafka's data directory.
 
     The quorum's voters are static: their addresses are part of the configuration, so a broker can
     be restarted on other ports. With a dynamic quorum, the data would contain the first port

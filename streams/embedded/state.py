@@ -31,7 +31,7 @@ class Condition(Enum):
     """The process is alive but does not respond, because it is starting or stopping, or hangs."""
     STOPPED = "stopped"
     STALE = "stale"
-    """The state file names a process that has ended, or whose id now belongs to another program."""
+    """The state file names a process that has exited, or an id that another program uses now."""
 
 
 @dataclass(frozen=True, slots=True)

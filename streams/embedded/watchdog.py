@@ -1,7 +1,7 @@
-"""A watchdog process that kills a child process when the parent has ended or was killed.
+"""A watchdog process that kills a child process when the parent has exited or was killed.
 
 The watchdog reads two pipes. Only the parent has the write end of the first pipe, and only the
-child has the write end of the second. So a closed pipe means that its process has ended. There is
+child has the write end of the second. So a closed pipe means that its process has exited. There is
 no watchdog on Windows.
 """
 
@@ -42,13 +42,13 @@ class Watchdog:
         os.close(child)
 
     def guard(self, child: subprocess.Popen[bytes]) -> None:
-        """Kill the child and its process group when our process ends."""
+        """Kill the child and its process group when our process exits."""
         self._child = child
         self._write(b"%d\n" % child.pid)
         os.close(self.child_end)
 
     def child_has_ended(self) -> bool:
-        """Return whether the guarded process has ended."""
+        """Return whether the guarded process has exited."""
         return self._child is not None and self._child.poll() is not None
 
     def release(self) -> None:
@@ -56,7 +56,7 @@ class Watchdog:
         self._write(_RELEASE)
 
     def close(self) -> None:
-        """Free the pipe and the process after the child has ended or has been released."""
+        """Free the pipe and the process after the child has exited or has been released."""
         os.close(self._parent_end)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_LEAVE_S)

@@ -2,7 +2,7 @@
 
 The client builds a list of all headers for each record that it returns. A header of one byte takes
 64 bytes in the client and up to 200 in Python, and lz4 can compress a record with 99,000 such
-headers to a kilobyte. So a thousand records that are taken at once could use gigabytes before any
+headers to a kilobyte. So a thousand records that are taken together could use gigabytes before any
 of them is counted.
 """
 

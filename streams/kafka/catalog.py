@@ -27,7 +27,7 @@ VERSION_KEY = "version"
 class CatalogState:
     """The part of the catalog read so far; ``topology`` is that of ``version``, the last valid one.
 
-    Schemas take effect at once, for the whole process; an additional schema is harmless.
+    Schemas take effect immediately, for the whole process; an additional schema is harmless.
     ``refused`` is the hash in the last version record if it differs from the hash of the objects
     that were read. ``next`` is the offset of the next record.
     """

@@ -50,8 +50,8 @@ class CheckedConsumer(Consumer):
       not need this check, for example because senders retry frames.
 
     The headers of stored batches show this, and where to continue after a bad batch. ``stored``
-    opens them when they are first needed, or at once for ``exact`` topics: with TLS, this takes up
-    to 30 ms. If Kafka does not respond, the record is read again. A search in a partition ends
+    opens them when they are first needed, or immediately for ``exact`` topics: with TLS, this takes
+    up to 30 ms. If Kafka does not respond, the record is read again. A search in a partition ends
     after 2 s, and a call starts no search after 10 s. The next call continues, so that the thread
     can do other work in between. The check takes 0.25 µs for a record without a gap. If ``stored``
     returns ``None``, gaps are not checked, and a bad batch takes a fetch for each of its offsets.

@@ -237,7 +237,7 @@ class Cluster:
                 return
 
     def remedy(self, usual: str) -> str:
-        """Return the remedy for a missing topic: Kafka may also hide it from this user."""
+        """Return the remedy for a missing topic: Kafka might also hide it from this user."""
         if "security.protocol" not in self.properties:
             return usual
         return (

@@ -56,7 +56,7 @@ def read_notes(cluster: Cluster, group: str, topics: Sequence[str]) -> Notes:
 
 
 def read_notes_of(cluster: Cluster, groups: Iterable[str]) -> dict[str, Notes]:
-    """Return the committed offsets of groups in all topics; requests all groups at once."""
+    """Return the committed offsets of groups in all topics; requests all groups together."""
     admin = cluster.admin()  # keep a reference: responses arrive only while the client exists
     named = list(dict.fromkeys(groups))
     if named:

@@ -1,4 +1,4 @@
-"""Read many topics at once, merged into one order: to their ends, or continuously."""
+"""Read many topics at the same time, merged into one order: to their ends, or continuously."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class OneAtATime:
     def call(self, call: Call, seconds: float) -> bool:
         """Make a call, and return whether it has ended within ``seconds``; raise its error.
 
-        While an earlier call is running, do nothing and return at once.
+        While an earlier call is running, do nothing and return immediately.
         """
         is_new = self._caller is None
         if self._caller is None:

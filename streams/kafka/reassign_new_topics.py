@@ -28,7 +28,7 @@ _AGAIN = 5.0
 """Seconds until the group is checked again if Kafka did not respond or a partition was unassigned.
 """
 _MOST = 5
-"""Maximum number of rebalances to request; a partition may stay unassigned for other reasons."""
+"""Maximum number of rebalances to request; a partition can stay unassigned for other reasons."""
 
 
 class Returning:

@@ -2,7 +2,7 @@
 
 The client does not escape the names that brokers advertise, including brokers of other companies,
 so a report may be invalid JSON. The client calls the callback during a poll, so the poll would
-raise any exception of the callback, and the worker would end.
+raise any exception of the callback, and the worker would exit.
 """
 
 from __future__ import annotations

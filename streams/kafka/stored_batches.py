@@ -216,7 +216,7 @@ def _known(start: int, fetched: Fetched) -> Known:
 
 
 def headers(data: bytes) -> Iterator[Batch]:
-    """Yield the headers of the batches in a response; the last batch may be cut off."""
+    """Yield the headers of the batches in a response; the last batch can be cut off."""
     at = 0
     while at + _HEADER.size <= len(data):
         first, length, _, magic, _, attributes, last, _, _, producer, _, _, records = (

@@ -205,7 +205,7 @@ def _note(
 
 
 def _check(query: Query, watch: Watch, starter: _Starter) -> None:
-    """Start a query again if it has ended because Spark's client cannot read some records."""
+    """Start a query again if it has stopped because Spark's client cannot read some records."""
     running = watch.query
     if running.isActive:
         return

@@ -34,7 +34,7 @@ _OURS = {"string": 64 << 20, "bytes": 64 << 20, "collectionItems": 1 << 20}
 """The limits for captures, which Hopline wrote: they allow any record's body and headers."""
 _LEAVE_S = 20.0
 _GONE = (Py4JError, ConnectionRefusedError)
-"""Errors that calls to Spark's process raise after the process has ended."""
+"""Errors that calls to Spark's process raise after the process has exited."""
 
 SETTINGS = {
     "spark.driver.memory": "2g",

@@ -284,6 +284,6 @@ def _ingress(topology: Topology) -> dict[str, dict[str, Senders]]:
 
 
 def _abroad(topology: Topology) -> dict[tuple[str, int], str]:
-    """Return the neighbours' addresses; a neighbour that has moved may still be in the catalog."""
+    """Return the neighbours' addresses; a neighbour that has moved can still be in the catalog."""
     stated = ((n.name, parse_address(a)) for n in topology.neighbours.values() for a in n.addresses)
     return {(a.host.casefold(), a.port): name for name, a in stated if a is not None}

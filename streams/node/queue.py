@@ -172,7 +172,7 @@ class ReadyQueue:
         return self.progress
 
     def rollback(self, holder: Holder, *, counts: bool = True) -> Progress:
-        """Roll back a transaction: put its messages back to their places in the queue.
+        """Roll back a transaction: return its messages to their places in the queue.
 
         A rollback is counted if ``counts`` is set. The fifth consecutive rollback of a receiving
         transaction disables the queue (event 143).

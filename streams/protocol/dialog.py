@@ -110,7 +110,7 @@ class Dialog:
 
     @property
     def needs_bodies(self) -> bool:
-        """Return whether bodies of the dialog may be needed again."""
+        """Return whether bodies of the dialog might be needed again."""
         return not self.all_acknowledged or bool(self.held or self.partial or self.parked)
 
     def needed_commands(self) -> Iterator[int]:
@@ -236,7 +236,7 @@ class Dialog:
         """Yield the positions of stored fragments: first those next in order, then ``partial``.
 
         ``arrived`` contains the fragment counts of newly arrived messages; ``most`` is the maximum
-        number of out-of-order fragments to deliver at once.
+        number of out-of-order fragments to deliver together.
         """
         at = self.received
         while at in arrived or at in self.held:

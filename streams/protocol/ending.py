@@ -35,7 +35,7 @@ class RefusalNumbers:
 
 @dataclass(slots=True)
 class Ending:
-    """End a dialog, and keep its key for as long as copies of its messages may arrive."""
+    """End a dialog, and keep its key for as long as copies of its messages can arrive."""
 
     dialog: Dialog
     now: int
@@ -127,7 +127,7 @@ class Ending:
         return True
 
     def repeat_refusal(self, message: Message) -> None:
-        """Send the Error again: the peer may have missed it, because Errors are not retried."""
+        """Send the Error again: the peer might have missed it, because Errors are not retried."""
         if self.dialog.state is State.ER and self.dialog.refusal:
             self.notify_peer(Number(self.dialog.refusal), message.journey.attempt)
 

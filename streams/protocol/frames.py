@@ -104,7 +104,7 @@ class Journey(NamedTuple):
 
     @property
     def is_short(self) -> bool:
-        """Return whether the journey is short enough to cache; a foreign journey may be large."""
+        """Return whether the journey is short enough to cache; a foreign journey can be large."""
         return (
             len(self.path) <= _SHORT_PATH
             and sum(len(instance) for instance, _ in self.path) <= _SHORT_NAMES

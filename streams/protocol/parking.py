@@ -11,7 +11,10 @@ from streams.protocol.effects import Effect, Enqueue, EnqueueError, EnqueueTimer
 from streams.protocol.frames import Message, joined
 
 TIMER = -1
-"""The number of a DialogTimer among parked messages; other negative numbers are Errors."""
+"""Sequence number that marks a DialogTimer among parked messages.
+
+Other negative numbers mark Errors.
+"""
 
 
 @dataclass(slots=True)

@@ -104,7 +104,7 @@ class Receiver:
         return iter(())
 
     def resume(self) -> Iterator[Complete]:
-        """Continue with buffered fragments after room may have become available."""
+        """Continue with buffered fragments after room might have become available."""
         held = self.dialog.held.pop(self.dialog.received, None)
         return iter(()) if held is None else self._advance(self.read(held[0]), held[0])
 

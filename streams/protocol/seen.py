@@ -43,7 +43,7 @@ class Seen:
     said: tuple[SeenStatement, ...] = ()
 
     def has(self, cause: Cause) -> bool:
-        """Return whether a statement was seen before, or may have been."""
+        """Return whether a statement was seen before, or might have been."""
         return bool(self.said) and cause.at <= self.said[-1].at
 
     def find(self, cause: Cause) -> SeenStatement | None:

@@ -122,7 +122,7 @@ class Ledger:
 
     @property
     def undecided(self) -> int:
-        """Return the number of missing messages that unreadable events may explain."""
+        """Return the number of missing messages that unreadable events could explain."""
         return self.outcomes[Fate.UNDECIDED]
 
     @property

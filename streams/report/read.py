@@ -77,7 +77,7 @@ def _gathered(
 
 
 def begins_of(cluster: Cluster, topology: Topology) -> Begins:
-    """Return the logs that were trimmed. Call this last, because workers may trim at any time."""
+    """Return the logs that were trimmed. Call this last, because workers can trim at any time."""
     names = cluster.topics
     commands = {names.cmd(home): home for home in homes_of(topology)}
     places = {names.queue(*queue): f"{queue[0]}/{queue[1]}" for queue in queues(topology)}

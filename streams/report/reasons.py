@@ -171,7 +171,7 @@ class Endings:
         )
 
     def _has_skipped(self, side: Side) -> bool:
-        """Return whether an application's Error may have skipped messages (U-47)."""
+        """Return whether an application's Error might have skipped messages (U-47)."""
         code = self.errors.get(side.endpoint)
         return side.state == "ER" if code is None else code > 0
 

@@ -18,7 +18,7 @@ class Verdict(Enum):
 
     DELIVER = "deliver"  # a database of this instance accepts it
     SEND = "send"  # sent from this instance, to the network
-    FORWARD = "forward"  # from outside, to the network
+    FORWARD = "forward"  # from another instance, to the network
     PROBE = "probe"  # mirrored: both partners are probed
     ASK = "ask"  # the configuration service is asked for a route
     DELAY = "delay"  # sent from this instance: it stays in the transmission queue

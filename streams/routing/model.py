@@ -139,7 +139,7 @@ class Instance:
 
     ``hosts`` contains other names and addresses of this instance; they are case-insensitive. Any of
     these hosts with the port of ``address`` is a loop-back (U-45). ``msdb`` contains the routes for
-    messages from outside.
+    messages from another instance.
     """
 
     name: str
@@ -185,9 +185,10 @@ class Query:
     """A query: where does this message go?
 
     ``database`` is the home of a message sent from here (its routes decide), or ``None`` for a
-    message from outside (msdb decides). ``broker`` is the far broker id of the conversation or of
-    the message. ``conversation`` matters only if several broker ids or databases are equally
-    suitable. ``looped_back``: the message was sent from this instance to its own address (R9).
+    message from another instance (msdb decides). ``broker`` is the far broker id of the
+    conversation or of the message. ``conversation`` matters only if several broker ids or databases
+    are equally suitable. ``looped_back``: the message was sent from this instance to its own
+    address (R9).
     """
 
     service: str

@@ -92,9 +92,9 @@ def explain(
 def _why_picked(context: Context, count: int) -> str:
     if count == 1:
         return f"{context.broker} is the only broker id"
-    hashed = context.query.conversation is not None
-    why = "the dialog's hash selects" if hashed else "no conversation id is given; shown for"
-    return f"{why} {context.broker}, of {count} broker ids"
+    if context.query.conversation is None:
+        return f"depends on the conversation id; here {context.broker}, the first of {count} ids"
+    return f"the dialog's hash selects {context.broker}, of {count} broker ids"
 
 
 def _context(instance: Instance, query: Query, now: float, strict: bool) -> Context:
@@ -144,7 +144,7 @@ def _walk(
             context.step = rule.name
         found = rule.apply(context, routes)
         if context.trace is not None:
-            context.trace.extend(_trace_steps(rule, context, found))
+            context.trace.extend(_trace_steps(rule, context, routes, found))
         if found:
             return found
     if optional:
@@ -152,9 +152,11 @@ def _walk(
     raise AssertionError(f"the table of {table[-1].name if table else 'no rules'} gives no answer")
 
 
-def _trace_steps(rule: Rule, context: Context, found: Found | None) -> tuple[TraceStep, ...]:
+def _trace_steps(
+    rule: Rule, context: Context, routes: Routes, found: Found | None
+) -> tuple[TraceStep, ...]:
     if not found:
-        why = rule.miss(context)
+        why = rule.miss(context, routes)
         return (TraceStep(rule.name, (), why),) if why else ()
     names = found.routes if isinstance(found, Decision) else tuple(r.name for r in found if r.name)
     return (TraceStep(rule.name, names, rule.hit),)

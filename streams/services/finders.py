@@ -64,7 +64,7 @@ def find_in_avro(field: str, schema: Path) -> Finder:
         digest = fingerprint(to_parsing_canonical_form(read), "CRC-64-AVRO")
         _demand_field(read, field)
         if not is_bounded(read):
-            raise ValueError(f"{schema}: its bodies may expand to more memory than their size")
+            raise ValueError(f"{schema}: its bodies can expand to more memory than their size")
     except (OSError, SchemaParseException, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{schema}: {error}") from error
     prefix = _SINGLE_OBJECT + bytes.fromhex(digest)

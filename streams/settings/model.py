@@ -30,8 +30,8 @@ def _says(sentence: str, metavar: str = "") -> dict[str, str]:
 _BOOTSTRAP = _says("Bootstrap servers of the Kafka cluster.", "HOST:PORT")
 _PREFIX = _says("Prefix of all topic names.", "TEXT")
 _REPLICATION = _says(
-    "Replication factor and min.insync.replicas of every topic; auto means 3/2 on three or more "
-    "brokers; as-is neither sets nor checks them.",
+    "Replication factor and min.insync.replicas, for commands that create or check topics; auto "
+    "means 3/2 on three or more brokers; as-is neither sets nor checks them.",
     "auto|N/M|as-is",
 )
 

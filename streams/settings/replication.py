@@ -13,7 +13,7 @@ from streams.errors import UsageError
 _FIXED = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
 _BY_SIZE, _AS_IT_IS = "auto", "as-is"
 _ENOUGH = 3
-"""The minimum number of brokers with which any single broker may fail without loss or outage."""
+"""The minimum number of brokers with which any single broker can fail without loss or outage."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from streams.settings.properties import Sourced
 
 SUFFIX = ".file"
 _BY_FILE = ("password", "passphrase", "secret")
-"""Endings of the names of properties whose values may be in files."""
+"""Endings of the names of properties whose values can be in files."""
 
 
 def is_filed(name: str) -> bool:

@@ -109,7 +109,7 @@ class Facts:
                 self.dropped[int(event["error"])] += 1
 
     def refused(self, record: Record, event: Event) -> None:
-        """Record that a forwarder drops a copy from outside; a local copy is merely delayed."""
+        """Record that a forwarder drops a copy of another instance; a local one is only delayed."""
         is_copy = record.origin is Origin.OUTSIDE and record.message is not None
         if is_copy and event["event"] != EventKind.MESSAGE_UNDELIVERABLE:  # counted by its event
             self.dropped[int(event["error"])] += 1

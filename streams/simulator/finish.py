@@ -108,7 +108,7 @@ def _tried(out: int, home: int) -> int:
 
 
 def _addresses(topology: Topology, service: str) -> int:
-    """Return the number of addresses that retries may have to try for a service."""
+    """Return the number of addresses that retries might have to try for a service."""
     tables = [
         [1 + (r.mirror is not None) for r in d.routes if r.service in (service, None)]
         for i in topology.instances.values()

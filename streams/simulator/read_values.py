@@ -76,7 +76,7 @@ class Names:
         return instance.name, database.name
 
     def service(self, node: Node) -> tuple[str, str, str]:
-        """Read ``INSTANCE/DATABASE/SERVICE``; the service's name may contain slashes."""
+        """Read ``INSTANCE/DATABASE/SERVICE``; the service's name can contain slashes."""
         text = word(node, "INSTANCE/DATABASE/SERVICE")
         place = _found(node, lambda: find_sender(self._topology, text, ""))
         return place.instance.name, place.database.name, place.service

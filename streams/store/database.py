@@ -179,9 +179,9 @@ def _probed(connection: sqlite3.Connection) -> sqlite3.Connection:
 def _set_up_sqlite(engine: Engine) -> None:
     """Start transactions explicitly, and let writers wait for each other.
 
-    If two deferred transactions both read first and then write, one fails at once, without waiting,
-    so every writer takes the lock at its start. There is no write-ahead log, because switching to
-    it also fails without waiting if several processes open a new file.
+    If two deferred transactions both read first and then write, one fails immediately, without
+    waiting, so every writer takes the lock at its start. There is no write-ahead log, because
+    switching to it also fails without waiting if several processes open a new file.
     """
 
     @sa.event.listens_for(engine, "connect")

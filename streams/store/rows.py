@@ -18,7 +18,7 @@ class Cause(Enum):
     REDELIVERY = "redelivery"
     """One transmission arrived twice because it was forwarded again, for example after a crash."""
     SEVERAL_ROUTES = "several routes"
-    """The sender's forwarder sent the message over several routes at once (transport ALL)."""
+    """The sender's forwarder sent the message over several routes (transport ALL)."""
     SEVERAL_TARGETS = "several targets"
     """The copy reached a target that another target's acknowledgement had excluded (11224)."""
     REPLAY = "application replay"

@@ -115,7 +115,7 @@ class _Server(ThreadingHTTPServer):
         return False
 
     def request_arrived(self, request: Any) -> None:
-        """Remove the deadline of a complete request; answering it may take any time."""
+        """Remove the deadline of a complete request; answering it can take any time."""
         self._deadlines.pop(request, None)
 
     def close_request(self, request: Any) -> None:
@@ -170,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile = _Head(self.rfile.detach())
 
     def handle(self) -> None:
-        """Handle a request; the client may disconnect at any time."""
+        """Handle a request; the client can disconnect at any time."""
         with suppress(OSError):
             try:
                 super().handle()

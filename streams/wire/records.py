@@ -271,12 +271,13 @@ def read_ack(
     """Read a record of ``ack``: an acknowledgement frame, or the local forwarder's status.
 
     A forwarder writes its own status without headers. A status with headers is malformed: it was
-    forwarded from outside, as a frame whose body is a status instead of an acknowledgement.
+    forwarded from another instance, as a frame whose body is a status instead of an
+    acknowledgement.
     """
     conversation = conversation_of(key)
     read = decode_ack_value(value, conversation)
     if not isinstance(read, Status):
         return Acknowledgement(conversation, decode_parties(header_of(headers, ROUTE)), read)
     if headers:
-        raise MalformedError("a status from outside instead of an acknowledgement")
+        raise MalformedError("a status from another instance instead of an acknowledgement")
     return read

@@ -1,8 +1,8 @@
 """Tune Python's garbage collector for a process with many workers.
 
-Workers create many values but no reference cycles, so reference counting frees them at once. With
-its default settings, the collector scans a batch's values repeatedly while they are in use, and
-sometimes scans every open dialog. These scans took half of an endpoint worker's time.
+Workers create many values but no reference cycles, so reference counting frees them immediately.
+With its default settings, the collector scans a batch's values repeatedly while they are in use,
+and sometimes scans every open dialog. These scans took half of an endpoint worker's time.
 """
 
 from __future__ import annotations

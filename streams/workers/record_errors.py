@@ -1,6 +1,6 @@
 """Decide whether a record has caused an error; if so, the worker reports it and continues.
 
-Any other error ends the worker. If a worker ended because of a record, it would read the record
+Any other error stops the worker. If a worker stopped because of a record, it would read the record
 again after every restart, and all other records would be blocked. If a worker attributed an error
 of its environment to a record, it would reject or drop records that can be processed later.
 """

@@ -1,8 +1,8 @@
 """A worker's slot: its name across restarts, used by one process at a time.
 
-A worker that restarts in its slot gets its partitions back at once, because Kafka knows its static
-member id (``group.instance.id``) and does not wait for a session timeout. The previous owner is
-fenced in the group (an endpoint worker also by its transactional id), and its process exits.
+A worker that restarts in its slot gets its partitions back immediately, because Kafka knows its
+static member id (``group.instance.id``) and does not wait for a session timeout. The previous owner
+is fenced in the group (an endpoint worker also by its transactional id), and its process exits.
 
 Kafka's client considers itself fenced in three other cases: the group coordinator was unavailable
 for longer than the session timeout while the worker waited for Kafka; Kafka aborted a transaction

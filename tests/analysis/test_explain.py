@@ -46,7 +46,7 @@ def test_the_contract_s_example() -> None:
         "candidates": [], "alternatives": ["DatabaseB", "DatabaseC"],
     }  # fmt: skip
     assert trace[0] == {
-        "rule": "M1", "kept": [], "why": "the conversation names no broker id",
+        "rule": "M1", "kept": [], "why": "the conversation does not specify a broker id",
     }  # fmt: skip
 
 
@@ -130,7 +130,45 @@ def test_the_trace_of_a_reply_without_broker_id_states_that() -> None:
     answer = ask(
         shipped("load_balanced"), "ServerA", "TargetService", outside=True, from_target=True
     )
-    assert answer["trace"][0] == {"rule": "REPLY", "kept": [], "why": "it names no broker id"}
+    why = "it does not specify a broker id"
+    assert answer["trace"][0] == {"rule": "REPLY", "kept": [], "why": why}
+
+
+def steps(answer: dict[str, Any]) -> dict[str, str]:
+    """Return what the trace says of each rule."""
+    return {step["rule"]: step["why"] for step in answer["trace"]}
+
+
+def test_a_rule_that_does_not_apply_names_the_reason(tmp_path: Path) -> None:
+    """One of several possible reasons, and the one that is true of this message."""
+    text = "instances: {I: {databases: {A: {}, B: {services: [S]}}}}"
+    topology = load(write(tmp_path, text), NOW)
+    why = "a LOCAL route, but no active database here has "
+    assert steps(ask(topology, "I/A", "T"))["R5.2"] == why + "the service T"
+    assert steps(ask(topology, "I/A", "S", broker="X"))["R5.2"] == why + "S and this broker id"
+    hub = shipped("hub")
+    sent = steps(ask(hub, "ServerA/DatabaseA", "TargetService"))
+    forwarded = steps(ask(hub, "Hub", "TargetService", outside=True))
+    assert sent["R5.2"] == forwarded["R5.2"] == "no LOCAL route"
+    assert sent["R8.1"] == "another instance has the address"
+    assert sent["R8.2"] == sent["R8.3"] == "sent from this instance"
+    assert forwarded["R8.1"] == "received from another instance"
+    assert forwarded["R8.2"] == "forwarding is enabled at the endpoint"
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("high_availability", "  sent to one of tcp://GatewayA:4022, tcp://GatewayB:4022\n"),
+        ("several_targets", "  sent to each of tcp://ServerB:4022, tcp://ServerC:4022\n"),
+    ],
+)
+def test_the_text_says_whether_the_transport_selects_an_address(name: str, line: str) -> None:
+    """Several addresses are alternatives, except with the transport `all`."""
+    topology = shipped(name)
+    instance, database = find_at(topology, "ServerA/DatabaseA")
+    question = Question(instance, database, "TargetService")
+    assert line in explain_text(explain_decision(topology, question, NOW))
 
 
 def test_delay_and_drop_have_their_number(tmp_path: Path) -> None:

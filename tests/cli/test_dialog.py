@@ -125,7 +125,7 @@ def test_an_unknown_target_service_is_warned_of(system: System) -> None:
     for to, hint in (("targetService", " Did you mean 'TargetService'?"), ("Zzz", "")):
         words = ("begin", "--at", A, "--from", "InitiatorService", "--to", to)
         code, out, err = hopline(*words, system=system)
-        assert (code, err) == (0, f"hopline: no database has a service '{to}'.{hint}\n")
+        assert (code, err) == (0, f"hopline: warning: no database has a service '{to}'.{hint}\n")
         uuid.UUID(out.strip())
 
 

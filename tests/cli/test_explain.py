@@ -50,7 +50,7 @@ def test_bad_news_are_exit_code_1_with_the_answer() -> None:
 
 def test_an_unknown_service_or_broker_id_is_reported() -> None:
     """The answer stays the same: a server would decide like this."""
-    has = "hopline: no database of this topology has"
+    has = "hopline: warning: no database of this topology has"
     code, out, err = run(BALANCED, *AT, "--to", "Nope")
     assert (code, err) == (
         1, f"{has} a service 'Nope'. The topology has: InitiatorService and TargetService.\n",
@@ -85,7 +85,8 @@ def test_the_only_broker_id_is_not_shown_as_a_choice() -> None:
         assert "  PICK  DatabaseB is the only broker id [TargetRoute]\n" in out
         assert "  one of DatabaseB" not in out
     _, out, _ = run(BALANCED, *AT, "--to", "TargetService")
-    assert "  one of DatabaseB, DatabaseC, shown for the first\n" in out
+    assert "  one of DatabaseB, DatabaseC, by the conversation id\n" in out
+    assert "  (the output assumes DatabaseB; see --conversation)\n" in out
 
 
 def test_the_text_names_the_rule_of_the_endpoint_by_its_number() -> None:

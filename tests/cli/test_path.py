@@ -69,11 +69,11 @@ def test_a_service_that_nobody_has_may_be_a_typo() -> None:
     code, out, err = run("combined", *SENDER[:2], "--to", "TargetServic")
     assert code == 1 and "9796" in out
     assert err == (
-        "hopline: no database of this topology has a service 'TargetServic'. "
+        "hopline: warning: no database of this topology has a service 'TargetServic'. "
         "Did you mean 'TargetService'?\n"
     )
     assert run("combined", *SENDER[:2], "--to", "//far/Orders")[2] == (
-        "hopline: no database of this topology has a service '//far/Orders'. "
+        "hopline: warning: no database of this topology has a service '//far/Orders'. "
         "The topology has: InitiatorService and TargetService.\n"
     )
 
@@ -82,6 +82,6 @@ def test_an_unknown_broker_id_is_reported() -> None:
     args = ("combined", *SENDER[:2], "--to", "TargetService")
     assert run(*args, "--broker", "DatabaseB")[2] == ""
     assert run(*args, "--broker", "Nope")[2] == (
-        "hopline: no database of this topology has the broker id 'Nope'. "
+        "hopline: warning: no database of this topology has the broker id 'Nope'. "
         "The topology has: DatabaseA, DatabaseB and DatabaseC.\n"
     )

@@ -63,7 +63,7 @@ def test_captured_by_broker_id_only(tmp_path: Path) -> None:
     ("yaml", "said"),
     [
         (here(BARE, contracts="[]", local="off"), "replies find their database by its broker id"),
-        (here(BARE, local="on"), "a route that names no service does the same"),
+        (here(BARE, local="on"), "a route without a service name does the same"),
         (here(BARE, local="off"), ""),
         (here(MINE, local="off"), ""),
         (here(MINE, local="off", broker=", broker_instance: D"), "the broker id that they carry"),

@@ -110,7 +110,7 @@ instances:
 @pytest.mark.parametrize(
     ("more", "neighbour", "said"),
     [
-        (", address: 'tcp://B:4022'", "", ["More names no service"]),
+        (", address: 'tcp://B:4022'", "", ["More has no service name"]),
         (", service_name: T, address: 'tcp://B:4022'", "", []),
         (", service_name: T, address: LOCAL", "S", ["S of this instance needs a route of its own"]),
         (", service_name: S, address: LOCAL", "S", []),

@@ -104,7 +104,7 @@ def each_has_one_router(system: System, dialogs: set[str]) -> None:
         (("runs: data-dependent-routing", "runs: data-dependent-routing\n    service: Nobody"),
          "no database has a service Nobody"),
         (("/salesQuery/country", "/salesQuery["), "topology.yaml:"),
-        (("regions:apps", "no_such_module:app"), "agent regions ends repeatedly"),
+        (("regions:apps", "no_such_module:app"), "agent regions exits repeatedly"),
     ],
 )  # fmt: skip
 def test_an_agent_that_cannot_run_is_a_sentence(

@@ -2661,7 +2661,7 @@ MUTANTS = (
     KafkaMutant(
         "take a message without its header for an acknowledgement",
         "capture/look.py",
-        "        record.ack(_ANY)  # a body without its sb-message is no acknowledgement\n",
+        "        record.ack(_ANY)  # a body without its sb-message is not an acknowledgement\n",
         "",
         "capture/test_slice.py::test_a_malformed_record_is_left_out_where_bodies_change",
     ),
@@ -3391,6 +3391,20 @@ MUTANTS = (
         "    found = replace(decode(Database, own), **held)\n",
         "    found = replace(decode(Database, value), **held)\n",
         "topology/test_catalog.py",
+    ),
+    KafkaMutant(
+        "explain a missing service as a missing route",
+        "routing/rules/choose.py",
+        "    if not _of_kind(routes, AddressKind.LOCAL):\n        return",
+        "    if routes:\n        return",
+        "analysis/test_explain.py",
+    ),
+    KafkaMutant(
+        "explain a forward as a send",
+        "routing/rules/send.py",
+        'return "sent from this instance" if c.inside else',
+        'return "sent from this instance" if c else',
+        "analysis/test_explain.py",
     ),
     KafkaMutant(
         "accept a password in the URL of a SQL Server",

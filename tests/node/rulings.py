@@ -24,7 +24,7 @@ FORWARDING = (
     Ruling("F2", "A message from outside is routed by msdb's routes: LOCAL delivers it, and any "
            "other address forwards it.", DOCUMENTED, FORWARDING_PAGE),
     Ruling("F3", "A forwarder never acknowledges and keeps no dialog state; successive messages "
-           "and acknowledgements may take different paths.", DOCUMENTED, FORWARDING_PAGE),
+           "and acknowledgements can take different paths.", DOCUMENTED, FORWARDING_PAGE),
     Ruling("F5", "MESSAGE_FORWARD_SIZE limits the messages that wait for a next hop. A copy "
            "beyond the limit is dropped (11289), and no other copy is evicted.",
            DOCUMENTED, f"{FORWARDING_PAGE}; {ERRORS}"),
@@ -126,8 +126,8 @@ DIALOGS = (
     Ruling("D5.3", "A replayed first message cannot reopen a dialog.",
            DOCUMENTED, "Service Broker Demystified: CLOSED conversations"),
     Ruling("D5.4", "A copy that Kafka appended to `in` after its time to live creates no endpoint "
-           "and gets no answer (160/11291), because its endpoint may have existed and its key may "
-           "be deleted.", OURS),
+           "and gets no answer (160/11291), because its endpoint might have existed, and its key "
+           "might be deleted.", OURS),
     Ruling("D5.5", "A key is deleted only after all records that were appended to `in` before the "
            "key's expiry have been applied.", OURS),
     Ruling("D6.1", "BEGIN uses no network; it needs an active broker (8442), a service (8423), a "

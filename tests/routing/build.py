@@ -130,7 +130,7 @@ def sent(step: str, *, by: str, to: str, broker: str | None = None) -> Decision:
 
 
 def forwarded(step: str, *, by: str, to: str, broker: str | None = None) -> Decision:
-    """Expect a message from outside to go on to the network."""
+    """Expect a message from another instance to go on to the network."""
     return _to_network(Verdict.FORWARD, step, by, to, broker)
 
 
@@ -156,7 +156,7 @@ def delayed(step: str, error: int, *, by: str = "", broker: str | None = None) -
 
 
 def dropped(step: str, error: int, *, by: str = "", broker: str | None = None) -> Decision:
-    """Expect the copy of a message from outside to be gone, for this reason."""
+    """Expect the copy of a message from another instance to be gone, for this reason."""
     return Decision(Verdict.DROP, step, tuple(by.split()), broker, error=Number(error))
 
 

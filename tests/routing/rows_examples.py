@@ -77,8 +77,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-03", DOC, f"{PAGE}, 1",
-        "A message from outside is delivered by msdb's AutoCreatedLocal if this instance has the "
-        "service.",
+        "A message from another instance is delivered by msdb's AutoCreatedLocal if this instance "
+        "has the service.",
         at=aw(ACL, here="Svc"),
         asks=from_outside(to="Svc"),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -86,8 +86,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-04", DOC, f"{PAGE}, 1-5",
-        "A message from outside is dropped if this instance does not have the service; no reply "
-        "is sent.",
+        "A message from another instance is dropped if this instance does not have the service; no "
+        "reply is sent.",
         at=aw(ACL),
         asks=from_outside(to="Svc"),
         expects=dropped("M5", 11210, by=ACL.name),
@@ -121,7 +121,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-07", DOC, f"{PAGE}, 3",
-        "For a mirrored route, both partners are asked, although this route names no broker id.",
+        "For a mirrored route, both partners are asked, although this route does not specify a "
+        "broker id.",
         at=aw(ACL, MIRRORED),
         asks=sent_from("AW", to="OrderParts"),
         expects=probes("M2", by="OrderPartsRoute", to=f"{PARTNER1} {PARTNER2}"),
@@ -215,8 +216,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-20a", DOC, f"{PAGE}, 6",
-        "A message from outside for another service is delivered if this instance has that "
-        "service.",
+        "A message from another instance for another service is delivered if this instance has "
+        "that service.",
         at=aw(ACL, here="Other", msdb=FORWARD_ONE, on=True),
         asks=from_outside(to="Other"),
         expects=delivered("M5", by=ACL.name, to="DB2"),
@@ -224,8 +225,8 @@ ROWS = (
     ),
     RoutingExample(
         "EX-20b", DOC, f"{PAGE}, 6",
-        "A message from outside for another service is dropped if this instance does not have "
-        "that service.",
+        "A message from another instance for another service is dropped if this instance does not "
+        "have that service.",
         at=aw(ACL, msdb=FORWARD_ONE, on=True),
         asks=from_outside(to="Other"),
         expects=dropped("M5", 11210, by=ACL.name),

@@ -36,7 +36,7 @@ LOOPS = f"{ROUTING}, Routing Loops"
 MIRRORS = f"{ROUTING}, Mirror Addresses"
 ERRORS = "Database Engine events and errors"
 ENDPOINT = "CREATE ENDPOINT"
-NOT_SAID = "no source says; ours"
+NOT_SAID = "no source; Hopline's choice"
 FIRE = "Fire and Forget: Good for the military, but not for Service Broker conversations"
 RAINS = "When it rains, it pours"
 
@@ -68,7 +68,7 @@ def sender(
 def hub(
     *msdb: Route, on: bool = True, started: bool = True, here: Iterable[Database] = ()
 ) -> Instance:
-    """Build I1 as seen from outside: these routes of msdb, forwarding on or off."""
+    """Build I1 as seen from another instance: these routes of msdb, forwarding on or off."""
     return instance("I1", *here, msdb=msdb, forwarding=on, started=started)
 
 
@@ -76,8 +76,8 @@ ROWS = (
     # --- Entry ---
     RoutingExample(
         "R2.1a", DRV, f"{ERRORS}: 9789",
-        "With the broker of msdb off, no message from outside can be classified, so the copy is "
-        "dropped.",
+        "With the broker of msdb off, no message from another instance can be classified, so the "
+        "copy is dropped.",
         at=instance("I1", NEAR, msdb_enabled=False),
         asks=from_outside(to="Svc"),
         expects=dropped("", 9789),
@@ -127,7 +127,7 @@ ROWS = (
     ),
     RoutingExample(
         "R2.3", DOC, ROUTING,
-        "A route of a database does not apply to messages from outside.",
+        "A route of a database does not apply to messages from another instance.",
         at=sender(NAMED, on=True),
         asks=from_outside(to="Svc"),
         expects=dropped("M5", 11210, by=ACL.name),
@@ -185,8 +185,8 @@ ROWS = (
     ),
     RoutingExample(
         "R4.4c", DRV, f"{MATCHING}, 4",
-        "For a message from outside, msdb's route to the configuration service is used to ask "
-        "that service.",
+        "For a message from another instance, msdb's route to the configuration service is used to "
+        "ask that service.",
         at=hub(CONFIGURED, ACL),
         asks=from_outside(to="Svc"),
         expects=asks_configuration("M4", by="Configuration"),
@@ -228,7 +228,8 @@ ROWS = (
     ),
     RoutingExample(
         "R4.7", DOC, f"{MATCHING}, 7",
-        "If there is no route at all, a copy from outside is dropped, and the sender retries.",
+        "If there is no route at all, a copy from another instance is dropped, and the sender "
+        "retries.",
         at=hub(),
         asks=from_outside(to="Svc"),
         expects=dropped("M7", 9750),
@@ -274,7 +275,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.1d", DOC, CHOOSING,
-        "A mirrored route is not LOCAL, so with forwarding off, a message from outside is "
+        "A mirrored route is not LOCAL, so with forwarding off, a message from another instance is "
         "dropped.",
         at=hub(MIRRORED, on=False),
         asks=from_outside(to="Svc", broker="D"),
@@ -309,7 +310,7 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2c", DRV, CHOOSING,
-        "With strict_local_tier, the copy of a message from outside is also dropped.",
+        "With strict_local_tier, the copy of a message from another instance is also dropped.",
         at=hub(ACL, CATCH_ALL, here=[NEAR]),
         asks=from_outside(to="Svc", broker="D"),
         strict_local_tier=True,
@@ -336,8 +337,8 @@ ROWS = (
     ),
     RoutingExample(
         "R5.2f", DRV, f"{ERRORS}: 28018",
-        "The copy is also dropped for this reason if another local database has the service, or "
-        "if the name decides.",
+        "With strict_local_tier, a copy for a mirror is dropped with 28018 even if another local "
+        "database has the service.",
         at=hub(ACL, here=[NEAR, database("D", services=["Svc"], is_mirror=True)]),
         asks=from_outside(to="Svc", broker="D"),
         strict_local_tier=True,
@@ -359,7 +360,8 @@ ROWS = (
     ),
     RoutingExample(
         "R5.4a", DRV, f"{ERRORS}: 11294",
-        "With TRANSPORT and a service name without an address, a copy from outside is dropped.",
+        "With TRANSPORT and a service name without an address, a copy from another instance is "
+        "dropped.",
         at=hub(TRANSPORT_ROUTE),
         asks=from_outside(to="Pay"),
         expects=dropped("M5", 11294, by="Transport"),
@@ -405,7 +407,7 @@ ROWS = (
     ),
     RoutingExample(
         "R7.4b", DOC, f"{LOCATING}; {FIRE}; {RAINS}",
-        "So it does for a message from outside.",
+        "So it does for a message from another instance.",
         at=hub(ACL, here=[database("D")]),
         asks=from_outside(to="Svc", broker="D"),
         expects=answered("M5", "D", by=ACL.name),

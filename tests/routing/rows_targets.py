@@ -295,7 +295,7 @@ ROWS = (
     ),
     RoutingExample(
         "EX-52a", DOC, "Routes",
-        "A second dialog of the same conversation group may go to a different database from the "
+        "A second dialog of the same conversation group can go to a different database from the "
         "first (EX-24a).",
         at=server_a(*BALANCED, ACL),
         asks=sent_from("DatabaseA", to="TargetService", dialog=TAKES_SECOND),

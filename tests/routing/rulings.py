@@ -42,7 +42,7 @@ RULINGS = (
            DOCUMENTED, ERRORS),
     Ruling("R2.2", "A message from a target to a broker id of this instance is delivered there "
            "without consulting a route.", DOCUMENTED, SBR),
-    Ruling("R2.3", "Every other message from outside is routed only by msdb's routes.",
+    Ruling("R2.3", "Every other message from another instance is routed only by msdb's routes.",
            DOCUMENTED, SBR),
     Ruling("R3.1", "Expired routes are ignored.", DOCUMENTED, f"{SBR}; CREATE ROUTE"),
     Ruling("R4.1", "Match, step 1: with a broker id, the routes that name the service and that id.",
@@ -75,13 +75,13 @@ RULINGS = (
            DOCUMENTED, SBR),
     Ruling("R7.1", "LOCAL with a broker id, from the conversation or the route, selects the "
            "database with that id.", DOCUMENTED, SBR),
-    Ruling("R7.2a", "LOCAL without a broker id selects the database that contains the "
-           "conversation first.", DOCUMENTED, SBR),
+    Ruling("R7.2a", "LOCAL without a broker id first selects the database that contains the "
+           "conversation.", DOCUMENTED, SBR),
     Ruling("R7.2b", "LOCAL without a broker id then selects among the other databases with "
            "delivery on, in an unspecified order.",
            DOCUMENTED, f"{SBR}; Managing Service Broker Identities"),
-    Ruling("R7.3", "A message from outside for a database that is the mirror of its pair in this "
-           "instance is dropped for that reason (28018).", DOCUMENTED, ERRORS),
+    Ruling("R7.3", "A message from another instance for a database that is the mirror of its pair "
+           "in this instance is dropped for that reason (28018).", DOCUMENTED, ERRORS),
     Ruling("R7.4", "If the conversation names the broker id of an active database of this "
            "instance, only LOCAL routes match, and the database does not have the service, then "
            "it answers the initiator's message with Error -8490. A broker id that only a "
@@ -89,9 +89,9 @@ RULINGS = (
            f"{DOCUMENTED}; the order is our choice", f"{SBR}; {FIRE}; {RAINS}"),
     Ruling("R8.1", "A message to a network address of this instance itself loops back.",
            DOCUMENTED, SBR),
-    Ruling("R8.2", "A message from outside is dropped unless forwarding is on or the chosen route "
-           "is LOCAL (9792).", DOCUMENTED, f"{SBR}; CREATE ENDPOINT"),
-    Ruling("R8.3", "With forwarding on, a message from outside is forwarded.",
+    Ruling("R8.2", "A message from another instance is dropped unless forwarding is on or the "
+           "chosen route is LOCAL (9792).", DOCUMENTED, f"{SBR}; CREATE ENDPOINT"),
+    Ruling("R8.3", "With forwarding on, a message from another instance is forwarded.",
            DOCUMENTED, "Service Broker Message Forwarding"),
     Ruling("R8.4", "A message sent from this instance leaves whether forwarding is on or off; the "
            "sender keeps it until it is acknowledged.", DOCUMENTED, SBR),
@@ -100,12 +100,12 @@ RULINGS = (
     Ruling("R8.6", "Without a started endpoint no message leaves: it is delayed (9666), or "
            "dropped if it was to be forwarded (11293). This is checked after R8.1 and R8.2.",
            f"{DOCUMENTED}; the order is our choice", f"CREATE ENDPOINT; {ERRORS}"),
-    Ruling("R9", "A looped-back message is routed by msdb like a message from outside; another "
-           "address is used only with forwarding on.", DOCUMENTED, SBR),
+    Ruling("R9", "A looped-back message is routed by msdb like a message from another instance; "
+           "another address is used only with forwarding on.", DOCUMENTED, SBR),
     Ruling("R10", "A conversation that cannot be routed is delayed with a status and retried; "
            "this is not an error.", DOCUMENTED, SBR),
     Ruling("O-1", "If there is no route at all, a message is delayed if it was sent from this "
-           "instance, and dropped if it is from outside.", DOCUMENTED, SBR),
+           "instance, and dropped if it is from another instance.", DOCUMENTED, SBR),
     Ruling("O-2", "If LOCAL is chosen and the service is in this instance, the message is "
            "delivered, whatever its origin.", DOCUMENTED, SBR),
     Ruling("O-3", "If only LOCAL matches and the service is not in this instance, a message is "
@@ -139,8 +139,8 @@ RULINGS = (
     Ruling("U-18", "A dialog's broker id is selected by the BLAKE2b hash of its conversation id "
            "modulo the number of distinct ids. GUIDs are ordered by their bytes; other ids follow.",
            OURS),
-    Ruling("U-43", "If the result for a message from outside would be a delay, the copy is "
-           "dropped and the sender retries.", OURS),
+    Ruling("U-43", "If the result for a message from another instance would be a delay, the copy "
+           "is dropped and the sender retries.", OURS),
     Ruling("U-44", "If LOCAL matches but this instance has the service name only with another "
            "broker id, the next tier is used. The switch strict_local_tier keeps LOCAL.", OURS),
     Ruling("U-45", "An address refers to this instance if its host is one of the instance's names "
@@ -165,12 +165,12 @@ RULINGS = (
     Ruling("C-09", "Is a message sent from this instance dropped or delayed if it has a LOCAL "
            "route but no service?",
            "delayed", "Service Broker Routing Examples, 1 (dropped) and 2-7 (delayed)"),
-    Ruling("C-10", "Is a message from outside delayed or dropped if this instance does not have "
-           "its service?",
+    Ruling("C-10", "Is a message from another instance delayed or dropped if this instance does "
+           "not have its service?",
            "dropped", "Service Broker Routing Examples, 6: introduction (delayed), text (dropped)"),
     Ruling("C-11", "Does a routing failure create an Error message?", "no",
            f"Broker:Conversation event class (yes) and {SBR} (no)"),
-    Ruling("C-12", "With forwarding off, is a message from outside dropped or delayed?",
+    Ruling("C-12", "With forwarding off, is a message from another instance dropped or delayed?",
            "dropped, with the number 9792",
            f"{SBR} and CREATE ENDPOINT (dropped), Broker:Message Classify event class (delayed)"),
     Ruling("C-14", "How is one of several broker ids selected?", "by the dialog id's hash",

@@ -30,7 +30,7 @@ def test_ruling_is_shown(ruling: Ruling) -> None:
     "ruling", [r for r in RULINGS if r.id.startswith("O-")], ids=lambda r: r.id
 )
 def test_outcome_is_shown_from_both_sides(ruling: Ruling) -> None:
-    """Every outcome has a row that began here and one that came from outside."""
+    """Every outcome has a row that began here and one that came from another instance."""
     assert {row.asks.origin for row in rows_that_show(ruling)} == set(Origin)
 
 

@@ -78,7 +78,7 @@ def test_alternatives_are_what_the_hash_chooses_from(at: Instance, asks: Query, 
 @everywhere
 @given(instances, questions, times)
 def test_verdicts_fit_the_origin(at: Instance, asks: Query, now: float) -> None:
-    """Nothing from outside is delayed or sent; whatever is refused has a number."""
+    """Nothing from another instance is delayed or sent; whatever is refused has a number."""
     answer = explain(at, asks, now).decision
     if asks.origin is Origin.OUTSIDE:
         assert answer.verdict not in (Verdict.DELAY, Verdict.SEND)
@@ -201,7 +201,7 @@ def test_routes_of_other_services_do_not_matter(
 @everywhere
 @given(instances, questions, times)
 def test_only_one_table_is_looked_at(at: Instance, asks: Query, now: float) -> None:
-    """What came from outside is decided by msdb, whatever routes the databases have."""
+    """What came from another instance is decided by msdb, whatever routes the databases have."""
     asks = replace(asks, origin=Origin.OUTSIDE)
     empty = {name: replace(d, routes=RoutingTable()) for name, d in at.databases.items()}
     assert plan(replace(at, databases=empty), asks, now) == plan(at, asks, now)

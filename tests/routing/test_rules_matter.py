@@ -12,7 +12,7 @@ from .conformance import ROWS
 
 EVERY_RULE = tuple((f.name, rule.name) for f in fields(RULES) for rule in getattr(RULES, f.name))
 
-# One of the two concerns what began here, the other what came from outside.
+# One of the two concerns what began here, the other what came from another instance.
 EITHER_ORDER = {("R1.1", "R2.1"), ("R8.1", "R8.2")}
 
 

@@ -391,7 +391,7 @@ def test_a_status_is_read_only_without_an_envelope() -> None:
     assert r.read_ack(key, raw, []) == r.read_ack(key, raw, None) == status
     route = c.encode_parties(Parties("To", None, "From", "Broker", "DEFAULT", False))
     for headers in ([(r.ROUTE, route)], [("anything", None)]):
-        with pytest.raises(MalformedError, match="a status from outside"):
+        with pytest.raises(MalformedError, match="a status from another instance"):
             r.read_ack(key, raw, headers)
 
 

@@ -110,7 +110,7 @@ def _why_idle(estate: Estate, at: Home, route: Route) -> str:
 
 _WHY = {
     "REPLY": "replies find their database by its broker id",
-    "M5": "a route that names no service does the same",
+    "M5": "a route without a service name does the same",
     "M6": "messages find their database by the broker id that they carry",
 }
 

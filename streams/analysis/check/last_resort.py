@@ -1,4 +1,4 @@
-"""Routes that name no service: AutoCreatedLocal and other catch-alls (TA-21, TA-22, TA-30)."""
+"""Routes without a service name: AutoCreatedLocal and other catch-alls (TA-21, TA-22, TA-30)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _unused(estate: Estate, at: Home, route: Route) -> Iterator[Finding]:
         missed = f"; {listed(lost)} of this instance needs a route of its own" if lost else ""
         yield finding(
             "TA-30", Severity.WARNING, at, route.source,
-            f"{route.name} names no service and is never used: for services that no route names, "
+            f"{route.name} has no service name, and is unused: for services that no route names, "
             f"the configuration service is asked{missed}",
             "Create routes that name the services, or let the configuration service create them.",
             route=route.name, address=route.address, services=lost,
@@ -155,7 +155,7 @@ CHECKS = (
         "A LOCAL catch-all route takes dialogs meant for the network",
         (Severity.WARNING,),
         "reference 2.2 R5, EX-11",
-        "Two routes name no service: one is LOCAL, the other leads to the network. The LOCAL "
+        "Two routes have no service name: one is LOCAL, the other leads to the network. The LOCAL "
         "route wins wherever the instance has the service. So a copy of the service in the same "
         "instance silently receives every dialog.",
         "Create a route that names the service, with the intended address.",

@@ -27,7 +27,7 @@ _E, _W = Severity.ERROR, Severity.WARNING
 
 
 def _stated(trouble: Trouble) -> Source:
-    """Return the place of the code or expectation that states the flow."""
+    """Return the place of the code or expectation that specifies the flow."""
     why = (e.source for answer in trouble.answers for e in answer.flow.why)
     return written(*why)
 

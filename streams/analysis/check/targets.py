@@ -30,7 +30,7 @@ _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
 
 
 def several_targets(estate: Estate) -> Iterable[Finding]:
-    """Find name-only routes that lead one dialog to different databases (3.4)."""
+    """Find name-only routes that can send the same dialog to different databases (3.4)."""
     for forth, answers in outbound_answers(estate):
         for split in forth.splits:
             found = split_finding(estate.topology, split, forth.graph.network.service)
@@ -67,8 +67,8 @@ def _shadow(stop: Stop, by: Sequence[At], others: Sequence[At]) -> Finding:
     source = where(by[0]) if by else written(stop.home.database.source)
     return finding_at(
         "TA-13", _W,
-        f"route {listed([at.route.name for at in by])} names {stop.service} and no broker id: new "
-        f"dialogs take it and are not balanced over {listed([at.route.name for at in others])}",
+        f"route {listed([at.route.name for at in by])} names {stop.service} without a broker id: "
+        f"new dialogs take it, not one of {listed([at.route.name for at in others])}",
         "Drop the route without a broker id, or add a broker id to it.",
         str(stop.home), source,
         shown((*by, *others), stop.path(), service=stop.service, **flows_in(stop.answers)),
@@ -152,11 +152,11 @@ CHECKS = (
         "Several targets for one dialog",
         (_E,),
         "reference 3.4",
-        "Several routes name a service but no broker id, and lead to different copies of it. The "
-        "transport may use all of these routes. Then two databases create a target endpoint for "
-        "one dialog, and both acknowledge it. One of them is rejected, and the work of the dialog "
-        "is done twice.",
-        "Name the broker id in each route. The dialog's id then selects one of them.",
+        "Several routes name a service but do not specify a broker id, and lead to different "
+        "copies of it. The transport can use all of these routes. Then two databases create a "
+        "target endpoint for the same dialog, and both acknowledge it. The initiator rejects the "
+        "later acknowledgement, but both databases have done the work of the dialog.",
+        "Specify the broker id in each route. The dialog's id then selects one of them.",
         several_targets,
     ),
     Check(

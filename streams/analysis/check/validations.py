@@ -89,7 +89,7 @@ CHECKS = (
         "Message validation differs between the sides",
         (Severity.WARNING, Severity.INFO),
         "reference 1.1 (message type)",
-        "Both sides need a message type of the same name, but may validate it differently. The "
+        "Both sides need a message type of the same name, but can validate it differently. The "
         "receiver's validation decides. If it is stricter than the sender's, a message that was "
         "sent without error can end the dialog with an Error; the finding is then a warning. If it "
         "is less strict, the sender's validation is stricter than needed, and the finding has "

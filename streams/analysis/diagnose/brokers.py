@@ -54,7 +54,7 @@ def _path(case: Case) -> str:
 
 
 def last_resort(case: Case) -> bool:
-    """Return whether no route was found for the service, or only one that names no service.
+    """Return whether no route was found for the service, or only one without a service name.
 
     AutoCreatedLocal, which nearly every database has, matches each name without a better route.
     """

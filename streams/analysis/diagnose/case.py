@@ -111,12 +111,12 @@ class Case:
         """Return the decision in words."""
         decision = self.explanation.decision
         by = f" by {', '.join(decision.routes)}" if decision.routes else ""
+        routes = f"the current routes of {self.at}"
         if decision.error is not None:
-            return f"the current routes of {self.at} result in: {decision.verdict.value}, " + (
-                f"{int(decision.error)}{by}"
-            )
+            verb = "drop" if decision.verdict is Verdict.DROP else "delay"
+            return f"{routes} {verb} the message with {int(decision.error)}{by}"
         to = ", ".join(map(str, decision.addresses)) or "this instance"
-        return f"the current routes of {self.at} result in: {decision.verdict.value} to {to}{by}"
+        return f"{routes} send the message to {to}{by}"
 
     @property
     def leaves(self) -> bool:
@@ -133,8 +133,8 @@ class Case:
     def failure(self) -> MessagePath | None:
         """Return a path that fails and has no fallback, or ``None``.
 
-        Another broker id is no fallback, because a dialog keeps its broker id. Another address is a
-        fallback, because the next retry tries it.
+        Another broker id is not a fallback, because a dialog keeps its broker id. Another address
+        is a fallback, because the next retry tries it.
         """
         kinds = list(self.graph.totals())
         good = [kind for kind in kinds if kind.ending.delivered]
@@ -162,7 +162,7 @@ class Case:
             return ""
         between = [state.instance for state, _ in self.failure.hops]
         how = failure_text(self.failure.ending, self.failure.hops[-1][1])
-        return f"the path {' -> '.join(between)} ends: {how}"
+        return f"the path {' -> '.join(between)} fails, {how}"
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:

@@ -109,7 +109,7 @@ def _broker_not_here(case: Case) -> Evidence | None:
 def where_is(case: Case, broker: str) -> str:
     """Return a sentence that names the databases with the given broker id."""
     hosts = listed([str(home) for home in case.hosts_of(broker)])
-    return f"broker id {broker} is {hosts or 'not in the snapshot'}"
+    return f"broker id {broker_key(broker)} is {hosts or 'not in the snapshot'}"
 
 
 def _address(case: Case) -> Evidence | None:
@@ -191,7 +191,7 @@ CAUSES: tuple[Cause[Case], ...] = (
         "The configuration service was asked for a route",
         (9770,), "reference 2.5",
         "Check the route to SQL/ServiceBroker/BrokerConfiguration: its service must answer "
-        "MissingRoute. While this route exists, routes that name no service are not used.",
+        "MissingRoute. While this route exists, routes without a service name are not used.",
         _asked,
     ),
     Cause(

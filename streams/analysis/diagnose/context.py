@@ -55,5 +55,5 @@ def _connections(case: Case) -> Iterator[str]:
     known = "dm_broker_connections" not in case.live.missing
     if case.leaves and known:
         online = sum(connection.online for connection in case.live.connections)
-        all_ = len(case.live.connections)
-        yield f"broker connections of {case.live.name}: {all_}, {online} of them online"
+        all_ = counted(len(case.live.connections), "broker connection")
+        yield f"{case.live.name} has {all_} ({online} online)"

@@ -186,8 +186,8 @@ CAUSES: tuple[Cause[Side], ...] = (
     _leak(
         "other-side-closed", "Dialogs closed only by the other side",
         "reference 4.7",
-        "The EndDialog did not arrive: check the other side's transmission queue. END CONVERSATION "
-        "here.",
+        "The EndDialog did not arrive: check the other side's transmission queue. Run "
+        "END CONVERSATION here.",
         _peer_closed,
     ),
     _leak(

@@ -160,10 +160,10 @@ CAUSES: tuple[Cause[Unread], ...] = (
     Cause(
         "no-reader", Stage.QUEUE, "The queue has no activation",
         (), "reference 4.13",
-        "Check that an application receives from the queue. If an external activator should, "
-        "create the event notification QUEUE_ACTIVATION again: END CONVERSATION ... WITH CLEANUP "
-        "of its dialog drops it. If the application that created the queue is gone, END "
-        "CONVERSATION for its dialogs, and DROP its services and the queue.",
+        "Check that an application receives from the queue. If an external activator reads the "
+        "queue, recreate its QUEUE_ACTIVATION event notification: END CONVERSATION ... WITH "
+        "CLEANUP on the notification's dialog had dropped it. If the application that created the "
+        "queue is gone, END CONVERSATION for its dialogs, and DROP its services and the queue.",
         _no_reader, bad=False,
     ),
 )  # fmt: skip

@@ -70,7 +70,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Diagnoses:
-    """All diagnoses: stuck and unread messages, leaked dialogs, then rows that are no problem.
+    """All diagnoses: stuck and unread messages, leaked dialogs, then rows that are not a problem.
 
     ``messages`` and ``endpoints``: the number of rows that were checked.
     """

@@ -33,7 +33,8 @@ def _queue_off(case: Case) -> Evidence | None:
         here = target.instance.name == case.instance.name
         if queue is not None and not queue.status and (here or case.old):
             off = placed(f"queue {queue.name} of {target} is disabled", queue.source)
-            return (off, "from another instance, parked here") if case.parked else (off,)
+            parked = "the message came from another instance and is parked here"
+            return (off, parked) if case.parked else (off,)
     return status_of(case, _PARKED)
 
 
@@ -226,9 +227,9 @@ CAUSES: tuple[Cause[Case], ...] = (
         "former-primary", Stage.TRANSPORT,
         "A connection may still lead to the former principal of the target",
         (), "reference 2.4",
-        "A failover leaves connections open that the former principal made. At its instance, "
-        "ALTER ENDPOINT ... STATE = STOPPED, and then STARTED, closes them, and the next "
-        "connection leads to the listener or the new principal. If the messages still wait, watch "
+        "A failover leaves connections to the former principal open. On its instance, run ALTER "
+        "ENDPOINT ... STATE = STOPPED, then STATE = STARTED. This closes them; the next connection "
+        "goes to the listener or the new principal. If the messages still wait, watch "
         "Broker:Connection and Broker:Message Undeliverable on both sides.",
         _former_primary,
     ),

@@ -57,16 +57,18 @@ def _diagnosis(d: Diagnosis) -> Iterator[str]:
     yield from wrapped(f"{d.at}  {of}", "  ")
     for number, sentence in enumerate(d.evidence):
         yield from wrapped(sentence, "  why     " if number == 0 else "          ")
-    numbers = f"; errors {', '.join(map(str, d.cause.numbers))}" if d.cause.numbers else ""
+    errors = "error" if len(d.cause.numbers) == 1 else "errors"
+    numbers = f"; {errors} {', '.join(map(str, d.cause.numbers))}" if d.cause.numbers else ""
     yield from wrapped(f"{d.cause.code}, {d.cause.rule}{numbers}", "  rule    ")
     yield from wrapped(d.cause.remedy, "  remedy  ")
     if d.also:
         yield from wrapped(", ".join(f"{c.code} ({c.title})" for c in d.also), "  also    ")
     shown = ", ".join(map(str, d.conversations))
     if shown:
-        yield from wrapped(
-            f"{shown}{' ...' if d.count > len(d.conversations) else ''}", "  dialog  "
-        )
+        more = d.count - len(d.conversations)
+        # Several messages may be of one dialog; endpoints are of different dialogs.
+        rest = f" and {more:,} more" if d.rows == "endpoints" else f" (of {rows})"
+        yield from wrapped(f"{shown}{rest if more else ''}", "  dialog  ")
     places = [str(source) for source in d.sources if source.file]
     if places:
         yield from wrapped(places[0], "  row     ")

@@ -9,7 +9,7 @@ from streams.analysis.diagnose.classify import nearly, where_is
 from streams.analysis.diagnose.sender import by_status, status_of
 from streams.analysis.paths.network import Disposition
 from streams.errors import Number
-from streams.routing import Address
+from streams.routing import Address, broker_key
 from streams.topology import Encryption, Endpoint, Instance
 
 
@@ -137,8 +137,9 @@ def _hosts_now(case: Case) -> tuple[str, ...]:
     there = None if ending is None else case.estate.topology.instance(ending.instance)
     if there is None:
         return ()
+    has = "has the service, and broker id"
     return tuple(
-        placed(f"{there.name}/{d.name} has the service, and broker id {d.broker_id}", d.source)
+        placed(f"{there.name}/{d.name} {has} {broker_key(d.broker_id)}", d.source)
         for d in there.databases.values()
         if case.message.to_service in d.services
     )

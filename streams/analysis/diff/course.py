@@ -179,7 +179,10 @@ def _losses(leg: str, graph: PathGraph) -> Iterator[Loss]:
 
 
 def _walked(graph: PathGraph, into: Callable[[Key], bool]) -> Iterator[Key]:
-    """Yield the first key and all later keys that meet a condition, each once."""
+    """Yield the first key, and every key reachable from it through keys that satisfy ``into``.
+
+    Each key is yielded once.
+    """
     seen, waiting = {graph.first}, [graph.first]
     while waiting:
         key = waiting.pop()

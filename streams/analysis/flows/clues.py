@@ -138,7 +138,7 @@ def expected(topology: Topology) -> Iterator[Hint]:
 def begin_dialogs(topology: Topology) -> Iterator[Hint]:
     """Yield the BEGIN DIALOG statements with a constant target service.
 
-    If the code does not state the broker id, the routes of the database give the candidates.
+    If the code does not specify the broker id, the routes of the database give the candidates.
     """
     for instance, database, name, begin in _begins(topology):
         if begin.to is not None:

@@ -114,7 +114,10 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Book:
-    """The flows found so far, and the settled services of each database."""
+    """The flows found so far.
+
+    ``settled`` maps an initiator's instance and database and a target service to its flows.
+    """
 
     deployed: Deployed
     drafts: dict[FlowKey, _Draft] = field(default_factory=dict)

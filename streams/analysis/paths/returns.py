@@ -1,7 +1,7 @@
 """Return paths of acknowledgements: the shortest return path from every target database.
 
 Unlike outbound paths, return paths are not counted, because one path that arrives is enough. So a
-single backward search covers all databases at once, regardless of cycles.
+single backward search covers all databases together, regardless of cycles.
 
 There are three different searches for return paths. This search finds whether any path arrives,
 from hundreds of databases. The search in ``flows.flow_answer`` also finds the paths that fail and

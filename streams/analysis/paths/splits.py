@@ -1,4 +1,4 @@
-"""Find tiers whose addresses lead one dialog to different databases (3.4, TA-12)."""
+"""Find tiers whose addresses can send the same dialog to different databases (3.4, TA-12)."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ def split_finding(topology: Topology, split: Split, service: str) -> Finding:
     routes = ", ".join(split.decision.routes)
     return finding_at(
         "TA-12", Severity.ERROR,
-        f"routes {routes} name no broker id and lead one dialog with {service} to different "
-        f"databases: broker ids {' and '.join(split.brokers)}",
-        "Name the broker id in each of these routes; the dialog's id then selects one of them.",
+        f"routes {routes} do not specify a broker id and can send the same dialog with {service} "
+        f"to different databases: broker ids {' and '.join(split.brokers)}",
+        "Specify the broker id in each of these routes; the dialog's id then selects one of them.",
         f"{instance.name}/{database.name}", source,
         {"service": service, "routes": list(split.decision.routes), "brokers": list(split.brokers)},
     )  # fmt: skip

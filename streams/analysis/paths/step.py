@@ -34,7 +34,7 @@ Home = tuple[str, str]
 
 
 class State(NamedTuple):
-    """A decision point of a message; ``database`` is its home, ``None`` if it is from outside."""
+    """A decision point; ``database`` is the sender's, ``None`` for a copy of another instance."""
 
     instance: str
     database: str | None

@@ -25,7 +25,7 @@ _RULES = {
     "M2": "a route names the service without a broker id",
     "M3": "routes name the service and broker ids; the dialog's hash selects one",
     "M4": "no route names the service; the configuration service is asked for a route",
-    "M5": "a route of last resort, which names neither service nor broker id",
+    "M5": "a last-resort route, without a service name and a broker id",
     "M6": "no route, but a broker id is given and the service is in this instance",
     "M7": "no route matches",
     "REPLY": "a message from the target finds the initiator by its broker id",

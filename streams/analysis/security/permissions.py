@@ -66,7 +66,7 @@ def user_may_send(dialog: Dialog, binding: Binding | None, now: float) -> Iterat
                 f"key, and GRANT SEND ON SERVICE::[{service.name}] TO this user.",
             )  # fmt: skip
         elif not users & {OWNER, (service.owner or OWNER).casefold()}:
-            # The initiator is no user of the target's own certificates.
+            # The initiator is not a user of the target's own certificates.
             own = {_owner(c) for c in certificates} - users
             allowed = [g for g in grants if not g.denied and _principal(g) not in own]
             if not allowed and _shows_permissions(dialog, end, service):

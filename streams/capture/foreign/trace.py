@@ -107,7 +107,7 @@ def _not_ours(cells: Mapping[str, Any], where: str, report: Report) -> None:
     raw = text_of(cells.get("eventclass"))
     name = text_of(first(cells, "eventname", "eventclassname"))
     if raw is None and name is None:
-        report.leave("a row that names no event class", where)
+        report.leave("a row without an event class", where)
     elif (name or raw or "").startswith("Broker:"):
         report.leave(f"{name or raw}, an event class without known columns"[:120], where)
     else:

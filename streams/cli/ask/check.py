@@ -61,6 +61,10 @@ def check(
 
     TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 if a finding has the
     severity of --fail-on or worse.
+
+    \b
+    hopline check several_targets
+    hopline check --explain TA-12
     """
     if explain is not None:
         click.echo(_page(explain), nl=False)

@@ -71,11 +71,11 @@ def diagnose(
     code is 1 if a message is stuck or unread, or a dialog leaks, and 3 if a server refuses.
 
     \b
-      hopline diagnose --error "The target service broker is unreachable."
-      hopline diagnose --script json > snapshot.sql
-      sqlcmd -S SERVER -E -d master -i snapshot.sql -y 0 -u -o SERVER.json
-      hopline diagnose SERVER.json
-      hopline diagnose --connect mssql://hopline@sql01 --save taken
+    hopline diagnose --error "The target service broker is unreachable."
+    hopline diagnose --script json > snapshot.sql
+    sqlcmd -S SERVER -E -d master -i snapshot.sql -y 0 -u -o SERVER.json
+    hopline diagnose SERVER.json
+    hopline diagnose --connect mssql://hopline@sql01 --save taken
     """
     if sum((snapshot is not None or bool(servers), script is not None, error is not None)) != 1:
         raise click.UsageError(

@@ -37,7 +37,7 @@ _WORDS = {
     help="Instance and database where the message is.",
 )
 @click.option("--to", "service", required=True, type=SERVICE, help="Target service of the message.")
-@click.option("--broker", type=BROKER_ID, help="Broker id that the conversation names.")
+@click.option("--broker", type=BROKER_ID, help="Broker id that the conversation specifies.")
 @hash_option(default="any")
 @click.option(
     "--outside", is_flag=True, help="The message came from the network, so msdb's routes decide."
@@ -62,6 +62,10 @@ def explain(
 
     TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 if the message is
     delayed or dropped.
+
+    \b
+    hopline explain hub --at ServerA/DatabaseA --to TargetService
+    hopline explain hub --at Hub --outside --to TargetService
     """
     instance, database = find_at(topology, at)
     doubt_service(topology, service)

@@ -41,10 +41,10 @@ _FORMATS: Mapping[str, Callable[[Paths], str]] = {
     "sender",
     required=True,
     metavar="INSTANCE/DATABASE[/SERVICE]",
-    help="Initiator service.",
+    help="Initiator service. SERVICE can be omitted if only one is possible.",
 )
 @click.option("--to", required=True, type=SERVICE, help="Target service of the message.")
-@click.option("--broker", type=BROKER_ID, help="Broker id that BEGIN DIALOG names.")
+@click.option("--broker", type=BROKER_ID, help="Broker id that BEGIN DIALOG specifies.")
 @hash_option(default="all")
 @click.option(
     "--limit",
@@ -74,6 +74,9 @@ def path(
 
     The exit code is 1 if the verdict is `broken` (a message or its acknowledgement does not
     arrive) or `hazard` (it arrives, but `check` reports an error: TA-12, TA-17, TA-31, TA-39).
+
+    \b
+    hopline path hub --from ServerA/DatabaseA --to TargetService
     """
     place = find_sender(topology, sender, to)
     doubt_service(topology, to)

@@ -65,8 +65,8 @@ def query(
     hopline query --at ServerB/DatabaseB "SELECT TOP 5 * FROM dbo.TargetQueue"
 
     SQLite runs a SELECT on copies of the views, so the SELECT cannot change anything. A queue shows
-    the messages that its consumer group has not received, or all messages if the topology names no
-    group.
+    the messages that its consumer group has not received, or all messages if the topology does not
+    name a group.
     """
     cluster = cluster_of(bootstrap, prefix)
     cluster.wait(timeout, lambda text: click.echo(text, err=True))
@@ -91,7 +91,7 @@ def _view(asked: Asked, view: View) -> Iterator[Row]:
 
 
 def _print(rows: Iterable[Row], columns: Sequence[str], format_: str) -> None:
-    """Print rows; do not keep their bodies in memory, which may be gigabytes."""
+    """Print rows; do not keep their bodies in memory, which can be gigabytes."""
     if format_ == "json":
         _print_json(rows)
         return

@@ -44,7 +44,7 @@ def forecast_text(
 ) -> str:
     """Return the commands that a replay would produce, the topics, and the predicted outcome."""
     found, loops = rerun.found, rerun.naming.loops
-    lasts = "at once" if rerun.seconds is None else f"in {span(rerun.seconds)}"
+    lasts = "without pauses" if rerun.seconds is None else f"in {span(rerun.seconds)}"
     many = f", {loops:,} times" if loops > 1 else ""
     ids = "new ids" if rerun.naming.new else "original ids"
     lines = [

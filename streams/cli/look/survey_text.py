@@ -15,7 +15,7 @@ _MOST = 12
 
 
 def survey_text(survey: Survey) -> Iterator[str]:
-    """Yield the lines of a survey, of at most 100 columns."""
+    """Yield the lines of a survey, each at most 100 characters wide."""
     span = f"{instant(survey.first)} to {instant(survey.last)}" if survey.first is not None else ""
     yield f"{counted(survey.records, 'record')}, {survey.body_bytes / 1e6:,.1f} MB of bodies"
     if span:

@@ -35,7 +35,7 @@ _WORDS = {r"(?<=\d )lost$": BAD, r"(?<=\d )by another path\b": CARE}
     help="Service that sends the probe.",
 )
 @click.option("--to", required=True, type=SERVICE, help="Target service.")
-@click.option("--broker", type=BROKER_ID, help="Broker id that BEGIN DIALOG would name.")
+@click.option("--broker", type=BROKER_ID, help="Broker id that BEGIN DIALOG would specify.")
 @hash_option(default="random")
 @click.option(
     "--count",

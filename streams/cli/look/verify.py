@@ -112,15 +112,15 @@ def verify(
 ) -> None:
     """Audit the cluster for lost or duplicated messages.
 
-    Compares the statements of applications with queues, endpoint state and events, message by
-    message, and lists each exception: lost, delivered twice, out of order, changed, never sent.
+    Compare the statements of applications with queues, endpoint state and events, message by
+    message, and list each exception: lost, delivered twice, out of order, changed, never sent.
     Refused statements are counted by error number. Workers can keep running during the audit. This
     process reads up to 200,000 records; for more records, Spark is used, which needs Java 17 or
     newer (--engine).
 
     \b
     hopline verify --bootstrap localhost:9092
-    hopline verify --since 2026-11-03T12:00 --until 2026-11-03T13:00 --format json
+    hopline verify --since 2026-11-03T12:00 --until 2026-11-03T13:00
 
     The exit code is 1 if there is any exception, and 3 if a hung transaction hides the newest
     events: the ledger then covers all records that can be read. docs/verify.md describes the method

@@ -52,7 +52,7 @@ def reached(bootstrap: str, prefix: str, timeout: float) -> Cluster:
 
 
 def database_at(cluster: Cluster, at: str) -> tuple[Instance, Database]:
-    """Find the database in the catalog, so that a wrong name fails at once, without a wait."""
+    """Find the database in the catalog, so that a wrong name fails immediately, without a wait."""
     return _database_in(live_topology(read_catalog(cluster)), at)
 
 

@@ -117,7 +117,7 @@ def _known(names: Iterable[str]) -> str:
 
 
 def _warn(text: str) -> None:
-    line = one_line(f"hopline: {text}".rstrip())
+    line = one_line(f"hopline: warning: {text}".rstrip())
     lines = wrapped(line, "", "  ") if sys.stderr.isatty() else [line]
     click.echo("\n".join(lines), err=True)
 

@@ -20,7 +20,7 @@ from streams.workers import WORKING
 _LONGEST_LINE = 500
 """Maximum length in characters of a line of a traceback."""
 _LONGEST_MESSAGE = 16_384
-"""Maximum length in characters of a message, which may list names on one line."""
+"""Maximum length in characters of a message, which can list names on one line."""
 _FIRST, _LAST = 40, 60
 """How many first and last lines of a traceback are kept; the last lines contain the error."""
 
@@ -89,7 +89,7 @@ def _kept(text: str) -> list[str]:
 
 
 def _printable(text: str) -> str:
-    """Return JSON whose characters are all printable; readers may split lines at U+2028."""
+    """Return JSON whose characters are all printable; readers might split lines at U+2028."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -87,7 +87,7 @@ def up(
     """Run TOPOLOGY on this machine: Kafka, its topics and catalog, its workers.
 
     One process runs the forwarders of all instances, another their endpoint workers, and each agent
-    of the topology (`agents:`) has its own process. A supervisor restarts processes that end. The
+    of the topology (`agents:`) has its own process. A supervisor restarts processes that exit. The
     command returns when all processes are ready. To apply a changed topology, run the command
     again. It restarts running processes only if the set of instances or agents has changed.
 

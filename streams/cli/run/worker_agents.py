@@ -185,7 +185,7 @@ def _answering(http: str | None) -> Iterator[Callable[[], None]]:
     missing = "The agents have not started yet."
     answers = {
         "/metrics": lambda: (200, CONTENT_TYPE, figures()),
-        "/healthz": lambda: health_answer(()),  # a failed agent ends the process
+        "/healthz": lambda: health_answer(()),  # a failed agent stops the process
         "/readyz": lambda: health_answer(() if started.is_set() else (missing,)),
     }
     with answering(http, answers) as port:

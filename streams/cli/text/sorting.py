@@ -40,7 +40,7 @@ def sort_records(
 
 
 def cut_body(record: Description) -> Description:
-    """Shorten a record's body to the part that text output may need."""
+    """Shorten a record's body to the part that text output might need."""
     body = record.get("body")
     if body is not None:
         record["body"] = {k: v[:_LONGEST] if isinstance(v, str) else v for k, v in body.items()}

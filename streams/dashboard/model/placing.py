@@ -100,7 +100,10 @@ def _middle(names: Iterable[str], at: Mapping[str, float]) -> float:
 
 
 def _crowded(columns: Sequence[Sequence[str]], near: Mapping[str, set[str]]) -> bool:
-    """Return whether most links are within a column, in which case a circle is clearer."""
+    """Return whether a column of five or more nodes has more links inside it than nodes.
+
+    A circle is clearer then.
+    """
     for column in columns:
         inside = sum(len(near[name] & set(column)) for name in column) / 2
         if inside > len(column) > 4:

@@ -161,7 +161,7 @@ def _frame(
 ) -> Frame:
     has_message = frame.is_message
     return Frame(
-        # both contain messages from outside that wait at a gateway
+        # both contain messages from another instance that wait at a gateway
         "txq" if place.kind == "ingress" else place.kind,
         place.instance or "",
         frame.parties,

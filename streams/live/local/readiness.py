@@ -1,4 +1,4 @@
-"""The state of workers: the current HTTP response of each process, and how a process ended."""
+"""The state of workers: the current HTTP response of each process, and how a process exited."""
 
 from __future__ import annotations
 

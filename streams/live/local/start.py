@@ -195,7 +195,7 @@ def _progress(worker: WorkerStatus, instances: tuple[str, ...]) -> str:
 
 
 def _refuse_failed(folder: UpFolder, system: System) -> None:
-    """Raise SurroundingsError if a process has ended twice, or the supervisor has ended."""
+    """Raise SurroundingsError if a process has exited twice, or the supervisor has exited."""
     for worker in folder.workers():
         if worker.restarts >= 2:
             raise SurroundingsError(
@@ -204,10 +204,10 @@ def _refuse_failed(folder: UpFolder, system: System) -> None:
             )
     if not folder.keeps(system):
         raise SurroundingsError(
-            f"The supervisor has ended: {last_words(folder.log('keeper'))}",
+            f"The supervisor has exited: {last_words(folder.log('keeper'))}",
             f"Its log is {folder.log('keeper')}.",
         )
 
 
 def _called(worker: WorkerProcess) -> str:
-    return f"agent {worker.agent} ends" if worker.agent else f"{worker.role} workers end"
+    return f"agent {worker.agent} exits" if worker.agent else f"{worker.role} workers exit"

@@ -1,7 +1,7 @@
-"""The supervisor: run a process for each job, and restart it when it ends.
+"""The supervisor: run a process for each job, and restart it when it exits.
 
-A worker that fails ends its process on purpose, without loss of data, and is restarted like a
-killed worker. On SIGTERM, the supervisor drains and stops all processes, and then ends.
+The process of a failed worker exits on purpose, without loss of data, and is restarted like a
+killed worker. On SIGTERM, the supervisor drains and stops all processes, and then exits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DRAIN_S = 30.0
 
 @dataclass(slots=True)
 class _Child:
-    """A process; after it has ended, it is replaced at ``start_at`` (monotonic seconds)."""
+    """A process; after it has exited, it is replaced at ``start_at`` (monotonic seconds)."""
 
     job: Job
     shown: WorkerProcess
@@ -78,7 +78,7 @@ class Supervisor:
         return True
 
     def _start(self, job: Job, restarts: int) -> _Child:
-        # If another program takes the port first, the process ends, and its successor gets another
+        # If another program takes the port first, the process exits, and its successor gets another
         # port.
         [port] = free_ports(1)
         command = [sys.executable, "-m", *job.words, f"--http={port}"]

@@ -1,4 +1,4 @@
-"""The bodies that a transaction needs: how they are requested, and why they may be missing."""
+"""The bodies that a transaction needs: how they are requested, and why they can be missing."""
 
 from __future__ import annotations
 

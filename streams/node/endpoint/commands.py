@@ -87,10 +87,10 @@ def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | 
 
 
 def check_end(tx: Overlay, command: Command) -> Number | None:
-    """Return the error of END CONVERSATION WITH ERROR, or ``None``.
+    """Return the number with which END CONVERSATION WITH ERROR is refused; ``None`` if valid.
 
     Codes below 1 are reserved for the broker. An Error is sent as a single frame, and no endpoint
-    accepts a larger frame. In XML, one character may take five bytes.
+    accepts a larger frame. In XML, one character can take five bytes.
     """
     if command.error_code is None:
         return None
@@ -105,7 +105,7 @@ def check_end(tx: Overlay, command: Command) -> Number | None:
 
 
 def check_send(tx: Overlay, command: Command, dialog: Dialog) -> Number | None:
-    """Return the error of a SEND, or ``None``; the dialog's state is not checked here."""
+    """Return the number with which a SEND is refused, or ``None``, regardless of the state."""
     endpoint, message_type = tx.endpoint, command.type or DEFAULT
     if command.body is None:
         return Number.BODY_NULL

@@ -112,7 +112,7 @@ class CommittedState:
         return dialog.contract in service.contracts
 
     def switch(self, catalog: CatalogView) -> None:
-        """Switch to a new version of the catalog, and re-evaluate waiting dialogs at once."""
+        """Switch to a new version of the catalog, and re-evaluate waiting dialogs now."""
         before = self._identities()
         self.catalog = catalog
         if self._identities() != before:
@@ -143,7 +143,7 @@ class CommittedState:
 
     @property
     def next_due(self) -> int | None:
-        """Return the earliest time at which a timer may be due (epoch milliseconds)."""
+        """Return the earliest time at which a timer can be due (epoch milliseconds)."""
         return self._timers.next_due
 
     @property

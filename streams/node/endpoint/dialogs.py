@@ -214,7 +214,7 @@ class Dialogs(Mapping[DialogKey, Dialog]):
 
     @property
     def _are_too_many(self) -> bool:
-        """Return whether to keep some dialog only as a record; a single dialog may be large."""
+        """Return whether to keep some dialog only as a record; a single dialog can be large."""
         awake = len(self._awake)
         return awake > self._limit or (self._awake_bytes > AWAKE_BYTES and awake > 1)
 

@@ -45,7 +45,7 @@ MOST = 1_000
 AT_ONCE = 100
 """Maximum number of flows served per transaction, because each reads another part of ``cmd``."""
 FIRST = 4
-"""A dialog with fewer messages in flight transmits at once even if its flow is full."""
+"""A dialog with fewer messages in flight transmits immediately even if its flow is full."""
 SHARE, EVERY = 64, 100
 """A full flow may add 1/SHARE of the limit every EVERY milliseconds.
 
@@ -117,7 +117,7 @@ class Flows:
 
         Such messages may exceed the flow's limit by half. Turns take more CPU time, so a steady
         load that just fills the flow must not cause them. In a stalled flow, only a dialog that
-        retries transmits at once, as long as it has few messages in flight; other dialogs take
+        retries transmits immediately, as long as it has few messages in flight; other dialogs take
         turns.
         """
         flow = self._flows.get(destination(dialog))

@@ -18,7 +18,7 @@ from streams.protocol import DialogKey
 TOO_MUCH = 10_000
 """Minimum number of records to free by moving bodies: some megabytes, or a minute of traffic."""
 SHARE = 10
-"""At most one in this many records may still be needed, so that a few writes free many records."""
+"""At most one in this many records can still be needed, so that a few writes free many records."""
 AT_ONCE = 200
 """Maximum number of bodies moved in one transaction."""
 MOST_NEEDED = 100_000

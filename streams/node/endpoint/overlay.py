@@ -36,7 +36,7 @@ from streams.protocol import (
 from streams.routing import broker_key
 
 _Members = OrderedDict[DialogKey, Machine]
-"""Dialogs of a group; some may have been moved to another group since."""
+"""Dialogs of a group; some might have been moved to another group since."""
 _Committed = tuple[DialogKey | None, Iterator[DialogKey]]
 """The first committed member of a group that is not in the overlay, and the members after it."""
 
@@ -45,7 +45,7 @@ _Committed = tuple[DialogKey | None, Iterator[DialogKey]]
 class Turns:
     """The dialogs whose turn it is (``room``); ``opens`` adds those whose windows the inputs open.
 
-    ``hurried`` contains the dialogs that have retried at their turn, ``added`` the flows of all
+    ``hurried`` contains the dialogs that have retried in turn, ``added`` the flows of all
     dialogs that had a turn, and ``answered`` the destinations that have acknowledged a copy. All
     three are complete when the transaction commits.
     """
@@ -61,7 +61,7 @@ class Turns:
 class Overlay:
     """The changes and output of a transaction so far; ``now`` is in epoch milliseconds.
 
-    An overlay has no reference cycles, so reference counting frees it at once. ``most`` is the
+    An overlay has no reference cycles, so reference counting frees it immediately. ``most`` is the
     limit for its frames and queue messages, and ``planned`` counts them. An input is never split,
     so a single input may exceed the limit. Waiting dialogs (``turns``) use only the remainder.
     ``copied`` is the size in bytes of the copies that SENDs on several conversations add. ``own``

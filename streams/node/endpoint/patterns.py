@@ -99,7 +99,7 @@ class _Blocks(dict[int, int]):
 
 
 def _replace(facets: XsdPatternFacets) -> float:
-    """Replace the patterns of one type, any of which may match; return their steps."""
+    """Replace the patterns of one type, any of which can match; return their steps."""
     try:
         linear = [LinearPattern(pattern.pattern) for pattern in facets.patterns]
     except (ImportError, ValueError):

@@ -40,9 +40,10 @@ class TrimPoint(NamedTuple):
 class RetentionFloor:
     """The lowest position that each dialog of a partition needs.
 
-    A change to a dialog is registered at once and examined later. A *round* examines the dialogs
-    that were registered before it, a few at a time. Dialogs that change during the round do not
-    need records below the positions at its start. A dialog with many positions takes several steps.
+    A change to a dialog is registered immediately and examined later. A *round* examines the
+    dialogs that were registered before it, a few at a time. Dialogs that change during the round do
+    not need records below the positions at its start. A dialog with many positions takes several
+    steps.
     """
 
     def __init__(self) -> None:

@@ -57,7 +57,7 @@ class BeginNotice:
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """Retry at once every conversation that waits for this service."""
+    """Immediately retry every conversation that waits for this service."""
 
     service: str
 

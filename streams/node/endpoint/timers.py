@@ -49,7 +49,7 @@ class Timers(Generic[K]):
 
     @property
     def next_due(self) -> int | None:
-        """Return the earliest time at which a key may be due; ``None`` means never."""
+        """Return the earliest time at which a key can be due; ``None`` means never."""
         return self._heap[0][0] if self._heap else None
 
     def advance(self, now: int) -> None:

@@ -59,7 +59,7 @@ Planned = dict[DialogKey, tuple[Destination, list[int]]]
 
 
 def _plan(tx: Overlay) -> Planned:
-    """Return which messages each dialog may transmit; send retries that are due at once."""
+    """Return which messages each dialog may transmit; immediately send retries that are due."""
     left = max(tx.most - tx.planned, tx.most // 4, 1)
     keys: dict[Destination, deque[DialogKey]] = defaultdict(deque)
     for key, where in _waiting(tx).items():

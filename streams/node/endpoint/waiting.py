@@ -1,4 +1,4 @@
-"""Dialogs that may be affected by a change to the catalog or by the end of a route request."""
+"""Dialogs that might be affected by a change to the catalog or by the end of a route request."""
 
 from __future__ import annotations
 

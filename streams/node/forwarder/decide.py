@@ -186,7 +186,7 @@ class Forwarder:
         return (record.source, record.key, parties.from_initiator, number)
 
     def release(self, record: Record, now: int) -> Outcome:
-        """Reconsider a buffered record, whose time to live may have expired (11290)."""
+        """Reconsider a buffered record, whose time to live might have expired (11290)."""
         hop = self._codec.hop(record.hop)
         if hop.expired(now):
             return self.reject(record, Number.NOT_DELIVERABLE_IN_TIME, now, hop)

@@ -1,9 +1,9 @@
 """Report a copy that is not forwarded: event 140 (dropped), 160 (undeliverable) or 141 (delayed).
 
 The sender's endpoint is notified only if it is in this instance (reference 5.1). So a message from
-this instance is delayed (141), but a copy from outside is dropped (140), even if the number means a
-delay, such as 9792 (reference 5.2, 5.3, U-43). If an application could provide the missing route,
-the sender's database requests it (R11).
+this instance is delayed (141), but a copy from another instance is dropped (140), even if the
+number means a delay, such as 9792 (reference 5.2, 5.3, U-43). If an application could provide the
+missing route, the sender's database requests it (R11).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Drop:
         )
 
     def ask(self) -> Status | None:
-        """Make the database whose routes were used request a route; msdb if from outside (U-43)."""
+        """Make the database whose routes were used request a route; for a forward, msdb (U-43)."""
         if self.number != Number.WAITING_FOR_CONFIGURATION:
             return None
         parties, databases = self.parties, self.here.databases

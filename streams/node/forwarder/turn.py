@@ -21,7 +21,7 @@ def turn_at_origin(attempt: int, count: int, *, returning: bool) -> int:
 
 
 def turn_at_gateway(attempt: int, count: int, visits: int) -> int:
-    """Return the same number for a copy from outside (0 in attempt 0).
+    """Return the same number for a copy from another instance (0 in attempt 0).
 
     The n-th instance on the path (``visits``) moves one address further after every ``count``
     attempts, after every ``count``² attempts, and so on up to the n-th power. If all counts are

@@ -22,9 +22,9 @@ SAMPLES = 10
 FRESH = 2.0
 """A record counts as new if the topic was read to its end at most this many seconds earlier."""
 STEP = 1.0
-"""If the clock is ahead by at least this many seconds, it is set back at once."""
+"""If the clock is ahead by at least this many seconds, it is set back immediately."""
 DIFFERENCE = 24 * 3600.0
-"""Maximum number of seconds by which another cluster's clock may plausibly differ from ours."""
+"""Maximum number of seconds by which another cluster's clock can plausibly differ from ours."""
 SLEW = 0.5
 """The fraction by which the clock runs slower while it is ahead by less than :data:`STEP`."""
 

@@ -4,7 +4,7 @@ An instance that uses a mirrored route asks **both** partners which of them is t
 does not send to either before one of them claims the role. The instance stays with that principal
 until a failure (U-15): the principal is unreachable, reports that it is no longer the principal, or
 does not answer although copies to it remain unacknowledged. Then the instance asks both partners
-again, at once and later with the back-off of a retry (U-27). It uses the other partner only if
+again, immediately and later with the back-off of a retry (U-27). It uses the other partner only if
 **that partner claims the role**. Otherwise messages remain where they are (9794), because the
 partners may still reach each other although this instance cannot reach the principal.
 
@@ -153,7 +153,7 @@ class MirroredRoute:
         return self._asked_at + (self.limits.retry_after(self._rounds - 1) if self._rounds else 0)
 
     def _lose(self) -> None:
-        """Forget the principal; if it was used since the last round, ask both partners at once."""
+        """Forget the principal; if it was used since the last round, ask both partners now."""
         self.principal = None
         if self._used:
             self._rounds = 0

@@ -23,7 +23,7 @@ MOST_PAIRS = 10_000
 """Maximum number of routes; the oldest is evicted. Messages may name any broker id."""
 
 _ROUNDS = 3
-"""Maximum number of rounds of questions and answers; an answer may lead to another question."""
+"""Maximum number of rounds of questions and answers; an answer can lead to another question."""
 
 
 class Peers(Protocol):

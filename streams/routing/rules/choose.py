@@ -70,12 +70,19 @@ def _nothing_usable(c: Context, routes: Routes) -> Decision:
     return c.refuse(tier, Number.SERVICE_NOT_HERE, c.unusable(Number.TO_SERVICE_NOT_FOUND))
 
 
+def _miss_local(c: Context, routes: Routes) -> str:
+    if not _of_kind(routes, AddressKind.LOCAL):
+        return "no LOCAL route"
+    if c.broker is None or c.strict_local_tier:
+        return f"a LOCAL route, but no active database here has the service {c.query.service}"
+    return f"a LOCAL route, but no active database here has {c.query.service} and this broker id"
+
+
 CHOOSE = (
     Rule("R5.1", _mirrored, "a mirrored route ranks first",
          always("no mirrored route")),
-    Rule("R5.2", _local, "LOCAL, and this instance has the service",
-         always("no LOCAL route, or the service is not here")),
-    Rule("R5.3", _network, "network addresses: all of them are passed to the transport",
+    Rule("R5.2", _local, "LOCAL, and this instance has the service", _miss_local),
+    Rule("R5.3", _network, "a network address; the transport gets the addresses of all such routes",
          always("no network address")),
     Rule("R5.4", _transport, "TRANSPORT: the service's name is the address",
          always("no TRANSPORT route")),

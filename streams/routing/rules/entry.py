@@ -32,11 +32,11 @@ def _reply(c: Context, _: Routes) -> Decision | None:
     return c.decide(Verdict.DELIVER, candidates=(database.name,))
 
 
-def _miss_reply(c: Context) -> str:
+def _miss_reply(c: Context, _: Routes) -> str:
     if c.inside or c.query.from_initiator:
         return ""
     if c.query.broker is None:
-        return "it names no broker id"
+        return "it does not specify a broker id"
     return f"no database of {c.instance.name} has the broker id {c.query.broker}"
 
 

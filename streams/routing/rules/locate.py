@@ -45,7 +45,7 @@ def _in_any_database(c: Context, routes: Routes) -> Decision:
 ANSWERS = "the database with the conversation's broker id lacks the service: it answers with -8490"
 LOCATE = (
     Rule("R7.4", lacks_service, ANSWERS, always("")),
-    Rule("R7.1", _by_broker_id, "the broker id selects the database", always("no broker id given")),
+    Rule("R7.1", _by_broker_id, "the broker id selects the database", always("no broker id")),
     Rule("R7.2a", _in_home_database, "the database that holds the conversation has the service",
          always("the conversation's own database does not have it")),
     Rule("R7.2b", _in_any_database, "active databases of this instance that have the service",

@@ -9,6 +9,8 @@ from streams.routing.model import Route
 from streams.routing.rules.rule import Context, Routes, Rule, always
 from streams.system_names import CONFIGURATION_SERVICE, SYSTEM_SERVICE
 
+_NO_ID = "the conversation does not specify a broker id"
+
 
 def _full(c: Context, _: Routes) -> Routes:
     if c.query.broker is None:
@@ -47,33 +49,33 @@ def _nothing(c: Context, _: Routes) -> Decision:
     return c.refuse((), Number.NO_ROUTE, Number.NO_ROUTE)
 
 
-def _miss_full(c: Context) -> str:
+def _miss_full(c: Context, _: Routes) -> str:
     if c.query.broker is None:
-        return "the conversation names no broker id"
+        return _NO_ID
     return f"no unexpired route names {c.query.service} and broker id {c.query.broker}"
 
 
-def _miss_with_any_broker(c: Context) -> str:
+def _miss_with_any_broker(c: Context, _: Routes) -> str:
     if c.query.broker is not None:
-        return "the conversation names a broker id: routes with another one never match"
+        return "the conversation specifies a broker id: routes with a different id never match"
     return f"no unexpired route names {c.query.service} and a broker id"
 
 
-def _miss_local(c: Context) -> str:
+def _miss_local(c: Context, _: Routes) -> str:
     if c.query.broker is None:
-        return "the conversation names no broker id"
+        return _NO_ID
     return f"no active database of {c.instance.name} has the service {c.query.service}"
 
 
 MATCH = (
     Rule("M1", _full, "routes that name the service and the conversation's broker id", _miss_full),
     Rule("M2", _named, "routes that name the service without a broker id",
-         lambda c: f"no unexpired route names {c.query.service} without a broker id"),
-    Rule("M3", _with_any_broker, "the dialog's hash selects one of their broker ids",
-         _miss_with_any_broker),
+         lambda c, _: f"no unexpired route names {c.query.service} without a broker id"),
+    Rule("M3", _with_any_broker, "routes that name the service and a broker id; the dialog's hash "
+         "selects one id", _miss_with_any_broker),
     Rule("M4", _configuration, "a configuration service is defined, so it is asked for a route",
          always("no route to the configuration service")),
-    Rule("M5", _last_resort, "last-resort routes, which name neither service nor broker id",
+    Rule("M5", _last_resort, "last-resort routes, without a service name and a broker id",
          always("no unexpired last-resort route")),
     Rule("M6", _local_without_route, "a broker id is given and an active database here has the "
          "service", _miss_local),

@@ -53,7 +53,7 @@ class Context:
         return Number.TARGET_IS_MIRROR if here else otherwise
 
     def refuse(self, routes: Routes, inside: Number, outside: Number) -> Decision:
-        """Delay a local message, or drop a message from outside (outcome table of 2.2)."""
+        """Delay a local message, or drop a message from another instance (outcome table of 2.2)."""
         verdict, number = (Verdict.DELAY, inside) if self.inside else (Verdict.DROP, outside)
         return self.decide(verdict, routes, error=number)
 
@@ -84,16 +84,16 @@ class Context:
 class Rule:
     """A rule: its name in the reference, its effect, and its description.
 
-    ``miss`` returns why the rule did not answer, or nothing if the rule does not concern
-    the message.
+    ``miss`` returns why the rule did not answer for these routes, or nothing if the rule does not
+    concern the message.
     """
 
     name: str
     apply: Callable[[Context, Routes], Found | None]
     hit: str
-    miss: Callable[[Context], str]
+    miss: Callable[[Context, Routes], str]
 
 
-def always(text: str) -> Callable[[Context], str]:
+def always(text: str) -> Callable[[Context, Routes], str]:
     """Return a ``miss`` with a constant text."""
-    return lambda _: text
+    return lambda _, __: text

@@ -8,8 +8,8 @@ from streams.routing.rules.rule import Context, Routes, Rule, always
 
 
 def _loops_back(c: Context, routes: Routes) -> Routes:
-    # For a message from outside, a route to this instance is an ordinary forward, which uses a hop
-    # (U-46).
+    # For a message from another instance, a route to this instance is an ordinary forward, which
+    # uses a hop (U-46).
     here = c.inside and all(c.instance.is_here(a) for a in c.addresses)
     return routes if here else ()
 
@@ -40,16 +40,23 @@ def _send(c: Context, routes: Routes) -> Decision:
     return c.decide(Verdict.SEND, routes, addresses=c.addresses)
 
 
+def _miss_loop(c: Context, _: Routes) -> str:
+    return "another instance has the address" if c.inside else "received from another instance"
+
+
+def _miss_forwarding(c: Context, _: Routes) -> str:
+    return "sent from this instance" if c.inside else "forwarding is enabled at the endpoint"
+
+
 SEND = (
     Rule("R8.1", _loops_back, "the address is this instance, which decides again as if the message "
-         "had arrived from outside", always("the address is another instance")),
-    Rule("R8.2", _may_not_forward, "forwarding is disabled at the endpoint",
-         always("sent from this instance, or forwarding is enabled")),
+         "had arrived from another instance", _miss_loop),
+    Rule("R8.2", _may_not_forward, "forwarding is disabled at the endpoint", _miss_forwarding),
     Rule("STOPPED", _endpoint_is_stopped, "the instance has no started endpoint",
          always("the endpoint is started")),
     Rule("R6", _ask_partners, "mirrored: both partners are asked which one is the principal",
          always("")),
-    Rule("R8.3", _forward, "from outside: forwarded", always("sent from this instance")),
+    Rule("R8.3", _forward, "from another instance: forwarded", always("sent from this instance")),
     Rule("R8.4", _send, "sent; the copy stays in the transmission queue until acknowledged",
          always("")),
 )  # fmt: skip

@@ -48,7 +48,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A flow from an initiator service to a service that may be in several databases."""
+    """A flow from an initiator service to a service that can be in several databases."""
 
     source: Home
     to: str

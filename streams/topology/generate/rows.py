@@ -47,7 +47,7 @@ class Offer:
     """A target service: one home, or several that share its dialogs.
 
     ``guarded``: even messages from its own region pass through the gateways. ``by_name``: routes to
-    it name no broker id.
+    it do not specify a broker id.
     """
 
     number: int

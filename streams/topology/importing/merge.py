@@ -83,7 +83,8 @@ def _read(text: str, file: str) -> tuple[yaml.Node | None, _Values]:
     if values is None:
         return root, {}
     if not isinstance(values, dict) or not isinstance(_instances(values), dict):
-        raise InputError("the file is no topology", file=file, remedy="Import to another folder.")
+        what = "the file is not a topology"
+        raise InputError(what, file=file, remedy="Import to another folder.")
     return root, values
 
 

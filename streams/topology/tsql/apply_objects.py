@@ -86,7 +86,7 @@ def _warn_of_keyword(
         script.advise(
             database, s.source,
             f"{what} {s.name[-1]}: a broker priority for ANY applies to every {what}",
-            "Choose a name that is no keyword.",
+            "Choose a name that is not a keyword.",
         )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ class Cursor:
         return token
 
     def fail(self, expected: str, at: Token | None = None) -> NoReturn:
-        """Raise an error that states the expected token."""
+        """Raise an error that names the expected token."""
         token = at or self.token
         found = "the end of the batch" if token.first and token.kind is TokenType.END else token
         raise InputError(

@@ -129,7 +129,7 @@ def _convert(reader: _Reader) -> Value:
 
 
 def _quotename(reader: _Reader) -> Value:
-    """Return a quoted name; a longer text is no name, and QUOTENAME returns NULL for it."""
+    """Return a quoted name; a longer text is not a name, and QUOTENAME returns NULL for it."""
     text = str(reader.expression())
     reader.need(len(text) <= _LONGEST_NAME)
     quote = str(reader.expression()) if reader.mark(",") else "["

@@ -143,7 +143,7 @@ class Node:
         return isinstance(self.raw, yaml.MappingNode)
 
     def fail(self, expected: str, remedy: str = "") -> NoReturn:
-        """Raise an error that states the content expected here."""
+        """Raise an error that names the content expected here."""
         raise self.error(f"expected {expected}, found {self._raw_text()}", remedy)
 
     def error(self, message: str, remedy: str = "") -> InputError:

@@ -275,7 +275,7 @@ class Control:
 
     def _note_version(self) -> None:
         self._heartbeats.expect(self._catalog.instances, self._catalog.homes)
-        self._schedule.hurry()  # a pair's new principal reports its role at once
+        self._schedule.hurry()  # a pair's new principal reports its role now
 
     def _look_for_end(self) -> bool:
         """Detect the end of ``presence``, because with many writers no fetch is empty."""

@@ -116,8 +116,8 @@ class Assignment:
 
         The offset in ``out`` is needed only for retries; the offset in ``in`` is needed only if a
         timer is due, because the removal of keys depends on it. When a stall ends, thousands of
-        dialogs retry at their turn. With an outdated offset, each of them would wait for another
-        second, because its previous copy would seem to be in ``out`` still.
+        dialogs retry in turn. With an outdated offset, each of them would wait for another
+        second, because its previous copy would still seem to be in ``out``.
         """
         clock = time.monotonic()
         due = [p for p in self.owned.values() if clock >= p.progress_at and p.needs_progress(now)]

@@ -205,7 +205,7 @@ class WorkCommitter:
             if isinstance(error, FencedError):
                 # Either Kafka aborted a transaction that took too long, or another process has
                 # taken the slot. Kafka reports both in the same way. In the second case, this
-                # process ends, so a smaller limit is harmless.
+                # process exits, so a smaller limit is harmless.
                 _halve(applied)
             raise
         if ends is None:  # the same records will be read again

@@ -88,7 +88,7 @@ class Work:
 POLL = 0.05
 """Seconds to wait for a record while the partition may have timers that become due."""
 IDLE_POLL = 0.25
-"""Seconds to wait for a record in all other cases. A record ends the wait at once."""
+"""Seconds to wait for a record in all other cases. A record ends the wait immediately."""
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ Two processes share a slot. The standby reads the state of all partitions contin
 heartbeats under the slot's name stop, the standby takes the slot. If the worker has written a final
 heartbeat, the standby waits half as long (:meth:`SlotOwners.has_left`). By taking over the
 transactional id, it fences a worker that is still alive, and aborts that worker's open transaction.
-As the same static member, it gets the same partitions at once. Then it only needs to read the
+As the same static member, it gets the same partitions immediately. Then it only needs to read the
 newest records.
 
 If a standby could not read for many hours, it may have missed deletions, so it reads the state

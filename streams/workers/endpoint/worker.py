@@ -45,7 +45,7 @@ class EndpointWorker:
         self.ownership = PairOwnership(control, instance, pair)
         self._cluster = cluster
         self._control = control
-        # The next owner of the slot is the same static member, so it gets the partitions at once.
+        # The next owner of the slot is the same static member, so it gets the partitions now.
         named = slot or (UNNAMED if standby or pair is not None else "")
         self._slot = Slot(str(self.ownership), self.role, named)
         self._tuning = tuning

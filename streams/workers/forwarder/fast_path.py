@@ -2,10 +2,10 @@
 
 :meth:`Forwarder.handle` has the same result for every such record, so the decision is made once per
 route (:meth:`Forwarder.lane`), and forwarding a record takes little more time than copying it. The
-same applies to acknowledgements, which have their own lanes. Expired copies from outside share the
-report of their drop, which is written later (``postponed_events``), because after an absence there
-are tens of thousands of them. All other records are handled one by one: retries with a choice of
-addresses, buffered copies, and anything unexpected.
+same applies to acknowledgements, which have their own lanes. Expired copies from another instance
+share the report of their drop, which is written later (``postponed_events``), because after an
+absence there are tens of thousands of them. All other records are handled one by one: retries with
+a choice of addresses, buffered copies, and anything unexpected.
 """
 
 from __future__ import annotations

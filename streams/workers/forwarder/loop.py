@@ -46,7 +46,7 @@ ready = logging.getLogger("hopline.ready")
 POLL = 0.05
 """Seconds to wait for a record while anything remains to be committed, released or requested."""
 IDLE_POLL = 0.25
-"""Seconds to wait for a record otherwise. A record ends the wait at once."""
+"""Seconds to wait for a record otherwise. A record ends the wait immediately."""
 _PAUSE = 0.01
 """Seconds to wait for a record while events are postponed; without a pause, writing them would use
 all of the time that endpoint workers of the process need."""

@@ -62,7 +62,7 @@ class Processor:
         self._instance = ownership.instance
         self._control, self._lasting = control, lasting
         self._out = cluster.topics.out(ownership.home)
-        # Messages from outside are addressed to the instance, regardless of the database.
+        # Messages from another instance are addressed to the instance, regardless of the database.
         self._txq = None if ownership.may_go else cluster.topics.txq(self._instance)
         self._topics = TopicNames(cluster.topics, self._instance)
         self._buffered, self._remote_producers = lasting.buffered, lasting.remote_producers

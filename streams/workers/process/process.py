@@ -1,9 +1,9 @@
 """A process that runs workers: start them, wait, and stop all if one fails or on request.
 
 SIGTERM and SIGINT drain: every loop finishes its current turn, flushes and commits. Workers without
-a slot leave their group; Kafka waits for workers with a slot to return. A worker that fails ends
-the process, whose supervisor (compose, systemd, the demo) restarts it without loss. A call of
-Kafka's client may never return. Then the waiting thread is abandoned, so that the process can end.
+a slot leave their group; Kafka waits for workers with a slot to return. If a worker fails, its
+process exits, and the supervisor (compose, systemd, the demo) restarts it without loss. A call of
+Kafka's client may never return. Then the waiting thread is abandoned, so that the process can exit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Process:
 
     A process fails when one of its threads makes no progress for ``hung_after`` seconds. Workers
     that have not ended ``leave_within`` seconds after the stop request are ``left_behind``, and so
-    are other threads that do not end after the workers. Then the process must be ended without
+    are other threads that do not end after the workers. Then the process must exit without
     waiting for these threads.
     """
 

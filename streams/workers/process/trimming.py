@@ -6,7 +6,7 @@ below the position of the consumer group that the catalog names, by the owner of
 Processed records are kept for the configured retention.
 
 Trimming is never urgent, so if Kafka refuses or does not respond, the next pass retries. Any other
-error ends the process; otherwise it would go unnoticed that trimming has stopped.
+error stops the process; otherwise it would go unnoticed that trimming has stopped.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _LOOK = 0.5
 
 
 class WorkerThreads:
-    """The threads of a process, until ``stop`` is set; ``failure`` is the first error.
+    """Run the threads of a process until ``stop`` is set; ``failure`` is the first error.
 
     A thread without progress for ``hung_after`` seconds has failed. Workers that do not end within
     ``leave_within`` seconds of the stop request are ``left_behind``, and so are other threads that
@@ -57,7 +57,7 @@ class WorkerThreads:
         self._workers.append(self._started(run, name_of(worker)))
 
     def start(self, run: Callable[[threading.Event], None], name: str) -> None:
-        """Run a helper thread, whose failure also ends the process."""
+        """Run a helper thread, whose failure also stops the process."""
         self._helpers.append(self._started(run, name))
 
     def _started(self, run: Callable[[threading.Event], None], name: str) -> threading.Thread:
@@ -118,7 +118,7 @@ class WorkerThreads:
     def _run(self, run: Callable[[threading.Event], None], name: str) -> None:
         try:
             run(self.stop)
-        except BaseException as error:  # an error that ends the thread also ends the process
+        except BaseException as error:  # an error that ends the thread also stops the process
             self._fail(self._described(error, name))
 
     def _described(self, error: BaseException, name: str) -> HoplineError:

@@ -466,7 +466,7 @@ def test_the_first_obstacle_wins_and_later_ones_are_reported(tmp_path: Path) -> 
 def test_a_status_that_the_routes_contradict_is_reported_with_both(tmp_path: Path) -> None:
     [one] = diagnosed(tmp_path, status("No route matches the destination"), only_local).found
     assert one.cause.code == "service-not-here"
-    assert any("result in: delay, 9796" in sentence for sentence in one.evidence)
+    assert any("delay the message with 9796" in sentence for sentence in one.evidence)
     assert any("reports 9750" in sentence for sentence in one.evidence)
 
 

@@ -148,7 +148,7 @@ def test_what_cannot_be_mapped_is_counted_by_kind(tmp_path: Path) -> None:
         "Broker:Conversation without a conversation id": 1,
         "Broker:Conversation with an unknown subclass": 1,
         "Broker:Conversation without a server name": 1,
-        "a row that names no event class": 1,
+        "a row without an event class": 1,
         "Broker:Something New, an event class without known columns": 1,
     }
     assert report.skipped == {"event 10": 1}
