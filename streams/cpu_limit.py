@@ -78,9 +78,9 @@ class _Run:
                 while self._is_watched:
                     time.sleep(0)
                 is_last = True
-                if self.is_interrupted:
+                while self.is_interrupted:
                     _raise_in(self._thread)  # instead of the pending one
-                    while True:
+                    for _ in range(100):  # since Python 3.12, a finalizer may run here and lose it
                         pass
             except TooExpensiveError:
                 pass
