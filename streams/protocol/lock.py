@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from streams.errors.event_kinds import EventKind
 from streams.errors.numbers import Number
 from streams.protocol.dialog import Dialog
-from streams.protocol.effects import Effect, Report, SendError, undeliverable
+from streams.protocol.effects import Effect, Report, SendError, not_kept, undeliverable
 from streams.protocol.frames import Header, Message, Parties
 
-_NO_SUCH_SERVICE = b"<Code>-%d</Code>" % Number.REMOTE_SERVICE_MISSING
+_MISSING = int(Number.REMOTE_SERVICE_MISSING)
+_NO_SUCH_SERVICE = b"<Code>-%d</Code>" % _MISSING
 
 
 @dataclass(slots=True)
@@ -22,14 +23,33 @@ class Lock:
     key: Callable[[str], str]
     effects: list[Effect]
 
-    def ignores(self, message: Message) -> bool:
-        """Return whether an Error -8490 does not end the dialog, because BEGIN named no broker id.
+    def waits(self, message: Message, now: int, again: int) -> bool:
+        """Return whether an Error -8490 of the other side does not end the dialog (decision 57).
 
-        The broker id on the message is then that of a route, and the service may be created later.
+        If BEGIN named no broker id, the id on the message is that of a route, and the service may
+        be created later. If the other side has the dialog, the Error is older. And the first Error
+        becomes only the dialog's status, because the target may not know yet of a new service: only
+        one that arrives at least ``again`` milliseconds later ends the dialog.
         """
-        if self.dialog.far_broker is not None or message.header.sequenced:
+        dialog, parties = self.dialog, message.parties
+        if message.header.sequenced or _NO_SUCH_SERVICE not in message.body:
             return False
-        return _NO_SUCH_SERVICE in message.body
+        far, waits = dialog.far_broker, True
+        if far is not None and (
+            self.key(far) != self.key(parties.from_broker or "")
+            or parties.from_service != dialog.far_service
+        ):
+            return False  # it is rejected
+        if far is not None and dialog.acknowledged == dialog.received == (0, 0):
+            if dialog.retry_at is None:
+                return False
+            if dialog.status != _MISSING:
+                dialog.status, dialog.status_at, dialog.suspect = _MISSING, now, dialog.transmitted
+            else:
+                waits = now < dialog.status_at + again
+        if waits:
+            self.effects.append(not_kept(Number.REMOTE_SERVICE_MISSING, message))
+        return waits
 
     def admits(self, parties: Parties, header: Header | None, attempt: int) -> bool:
         """Return whether a frame is from the other side; lock to the sender of the first frame.

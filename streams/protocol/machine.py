@@ -145,8 +145,7 @@ class Machine:
     def message(self, message: Message, position: int) -> None:
         """Process a message frame that was read at ``position`` of ``in``."""
         header, journey = message.header, message.journey
-        if self._lock.ignores(message):
-            self._undeliverable(Number.REMOTE_SERVICE_MISSING, message)
+        if self._lock.waits(message, self.now, self.limits.retries[0]):
             return
         if not self._lock.admits(message.parties, header, journey.attempt):
             return

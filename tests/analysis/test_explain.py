@@ -94,7 +94,7 @@ def test_several_databases_are_candidates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("at", "more", "verdict", "error"),
     [
-        ("I/A", {"broker": "B"}, "drop", 8490),
+        ("I/A", {"broker": "B"}, "delay", 8490),
         ("I", {"broker": "B", "outside": True}, "drop", 8490),
         ("I/A", {}, "delay", 9796),
         ("I/A", {"broker": "Elsewhere"}, "delay", 9796),

@@ -806,11 +806,10 @@ MUTANTS = (
     KafkaMutant(
         "remove a pending interruption without raising it",
         "cpu_limit.py",
-        "                    _raise_in(self._thread)  # instead of the pending one\n"
-        "                    while True:\n"
-        "                        pass\n",
+        "                    _raise_in(self._thread)  # instead of the pending one\n",
         "                    clear = ctypes.pythonapi.PyThreadState_SetAsyncExc\n"
-        "                    clear(ctypes.c_ulong(self._thread), None)\n",
+        "                    clear(ctypes.c_ulong(self._thread), None)\n"
+        "                    break\n",
         "node/test_cpu_limit.py",
     ),
     KafkaMutant(
@@ -1375,6 +1374,27 @@ MUTANTS = (
         "self._lengths = at, *lengths[:number]",
         "self._lengths = self._lengths[number], *lengths[:number]",
         "wire/test_codecs.py::test_another_thread_may_forget_all_patterns_meanwhile",
+    ),
+    KafkaMutant(
+        "end a dialog with the first -8490",
+        "protocol/lock.py",
+        "if dialog.status != _MISSING:",
+        "if False:",
+        "node/test_missing_service.py",
+    ),
+    KafkaMutant(
+        "end a dialog with a repetition of the first -8490",
+        "protocol/lock.py",
+        "waits = now < dialog.status_at + again",
+        "waits = False",
+        "node/test_missing_service.py",
+    ),
+    KafkaMutant(
+        "end a dialog with a -8490 after an acknowledgement",
+        "protocol/lock.py",
+        "dialog.acknowledged == dialog.received == (0, 0)",
+        "dialog.received == (0, 0)",
+        "node/test_missing_service.py",
     ),
     KafkaMutant(
         "count conversations that a statement ignores",

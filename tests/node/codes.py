@@ -43,8 +43,8 @@ CODES = (
     Ruling("-8489", "The lifetime is over: to each side, by its own broker.",
            DOCUMENTED, f"{RESENDING}; {BEGIN}"),
     Ruling("-8490", "BEGIN names the broker id of a database that does not have the service: to "
-           "the initiator, once a copy has been sent again. The messages stay in the transmission "
-           "queue.", f"{DOCUMENTED}; from the first retry on is our choice",
+           "the initiator, once two retries were answered. The messages stay in the transmission "
+           "queue.", f"{DOCUMENTED}; from the second retry on is our choice",
            f"{FIRE}; {RAINS}; {RESENDING}"),
     Ruling("-8494", "The sender has no SEND permission on the service. Hopline has no permissions "
            "of services.", NOT_EMULATED, RESENDING),

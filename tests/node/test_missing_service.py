@@ -33,7 +33,7 @@ def asking(*bodies: bytes, to_broker: str | None = "B", named: str = "") -> Net:
 def test_the_initiator_gets_one_error() -> None:
     """The dialog ends in ERROR, and its messages stay in the transmission queue until END."""
     net = asking(b"1", b"2", b"3")
-    net.run(5)
+    net.run(20)
     (error,) = net["ServerA"].bodies(INITIATOR)
     assert MISSING in error
     dialog = net["ServerA"].dialog(D1, initiator=True)
@@ -53,7 +53,7 @@ def test_so_it_is_within_an_instance() -> None:
     net.sql("ServerA/Quiet", "ALTER DATABASE Quiet SET ENABLE_BROKER")
     net.begin(A, D1, to="Later", to_broker="Q")
     net.send(A, D1, b"1")
-    net.run(5)
+    net.run(20)
     (error,) = net["ServerA"].bodies(INITIATOR)
     assert MISSING in error
 
@@ -67,6 +67,50 @@ def test_a_first_copy_gets_no_answer() -> None:
     net.run(5)
     assert net["ServerB"].bodies("DatabaseB/TargetQueue") == [b"1", b"2"]
     assert net["ServerA"].bodies(INITIATOR) == []
+
+
+@shows("-8490")
+@pytest.mark.parametrize("waited", [0, 30])
+def test_one_answer_does_not_end_a_dialog(waited: int) -> None:
+    """A worker may read a new service later than another one reads the route to it."""
+    net = pair()
+    net.begin(A, D1, to="Later", to_broker="B")
+    net.send(A, D1, b"1")
+    net.run(waited)
+    net.sql(A, "CREATE ROUTE R WITH SERVICE_NAME = 'Later', ADDRESS = 'tcp://ServerB:4022'")
+    net.run(3)
+    dialog = net["ServerA"].dialog(D1, initiator=True)
+    assert (dialog.state, dialog.status) == (State.CO, 8490)
+    assert 8490 in net["ServerA"].errors(EventKind.MESSAGE_UNDELIVERABLE)
+    net.sql(B, CREATE)
+    net.run(70)
+    assert net["ServerB"].bodies("DatabaseB/TargetQueue") == [b"1"]
+    assert net["ServerA"].bodies(INITIATOR) == []
+
+
+@shows("-8490")
+def test_an_error_that_is_older_than_an_acknowledgement_is_not_applied() -> None:
+    net = pair()
+    net.begin(A, D1, to_broker="B")
+    net.send(A, D1, b"1")
+    net.settle()
+    old = Parties("InitiatorService", "A", "TargetService", "B", "DEFAULT", False)
+    late = arriving(parties=old, flags=Flag.ERROR | Flag.UNSEQUENCED)._replace(body=MISSING)
+    for _ in range(2):
+        tx = reads(net, "ServerA", late)
+        assert errors(tx) == [8490]
+        net.run(70)
+    assert net["ServerA"].dialog(D1, initiator=True).state is State.CO
+
+
+@shows("-8490")
+def test_repetitions_of_the_first_answer_do_not_end_the_dialog() -> None:
+    net = asking(b"1")
+    answer = Parties("InitiatorService", "A", "Later", "B", "DEFAULT", False)
+    first = arriving(parties=answer, flags=Flag.ERROR | Flag.UNSEQUENCED)._replace(body=MISSING)
+    for _ in range(3):
+        assert errors(reads(net, "ServerA", first)) == [8490]
+    assert net["ServerA"].dialog(D1, initiator=True).state is State.CO
 
 
 @shows("-8490")
@@ -94,7 +138,7 @@ def test_a_database_with_delivery_off_answers_nothing() -> None:
     net.run(300)
     assert net["ServerA"].bodies(INITIATOR) == []
     net.sql(B, "ALTER DATABASE DatabaseB SET ENABLE_BROKER")
-    net.run(70)
+    net.run(140)
     assert MISSING in net["ServerA"].bodies(INITIATOR)[0]
 
 
@@ -103,7 +147,7 @@ def test_an_ended_dialog_disappears() -> None:
     """Fire and forget: an application that has ended the dialog does not get the Error."""
     net = asking(b"1")
     net.end(A, D1)
-    net.run(10)
+    net.run(20)
     assert net["ServerA"].bodies(INITIATOR) == []
     assert net["ServerA"].dialog(D1, initiator=True).state is State.CD
 
@@ -118,7 +162,7 @@ def test_a_dropped_service_ends_only_its_dialogs_with_8470() -> None:
     net.sql(B, "DROP SERVICE TargetService")
     net.begin(A, conversation(2), to_broker="B")
     net.send(A, conversation(2), b"2")
-    net.run(10)
+    net.run(20)
     codes = [b"-8470" in body or b"-8490" in body for body in net["ServerA"].bodies(INITIATOR)]
     assert codes == [True, True]
     first = [m.body for m in net["ServerA"].queues[INITIATOR] if m.conversation == D1]

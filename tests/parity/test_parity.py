@@ -91,7 +91,7 @@ def test_what_statements_do(kafka: str, unique: str) -> None:
 
 MISSING = """
 topology: two_brokers
-until: 30s
+until: 40s
 steps:
   - {at: 0s, sql: {at: ServerA/DatabaseA, text: "CREATE ROUTE R WITH SERVICE_NAME = 'Later',
       ADDRESS = 'tcp://ServerB:4022'"}}
@@ -100,7 +100,7 @@ steps:
   - {at: 0s, send: {dialog: named, body: "1", count: 2}}
   - {at: 0s, begin: {dialog: other, from: ServerA/DatabaseA/InitiatorService, to: Later}}
   - {at: 0s, send: {dialog: other, body: "2"}}
-  - {at: 8s, sql: {at: ServerB/DatabaseB, text: "CREATE SERVICE Later ON QUEUE TargetQueue
+  - {at: 16s, sql: {at: ServerB/DatabaseB, text: "CREATE SERVICE Later ON QUEUE TargetQueue
       ([DEFAULT])"}}
 """
 

@@ -160,7 +160,8 @@ def dropped(step: str, error: int, *, by: str = "", broker: str | None = None) -
     return Decision(Verdict.DROP, step, tuple(by.split()), broker, error=Number(error))
 
 
-def answered(step: str, database: str, *, by: str) -> Decision:
+def answered(step: str, database: str, *, by: str, inside: bool = False) -> Decision:
     """Expect this database, whose broker id the conversation names, to answer with -8490."""
     missing, routes = Number.REMOTE_SERVICE_MISSING, tuple(by.split())
-    return Decision(Verdict.DROP, step, routes, database, candidates=(database,), error=missing)
+    verdict = Verdict.DELAY if inside else Verdict.DROP
+    return Decision(verdict, step, routes, database, candidates=(database,), error=missing)

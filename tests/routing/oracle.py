@@ -199,7 +199,8 @@ def _choose(search: _Search, matched: list[Route]) -> Decision:
 
     lacking = _lacking(search)
     if lacking:  # 7.4
-        return search.decision(Verdict.DROP, local, candidates=lacking, error=8490)
+        verdict = Verdict.DELAY if search.inside else Verdict.DROP
+        return search.decision(verdict, local, candidates=lacking, error=8490)
     if search.broker is not None and name_is_here:  # 5.5, U-12
         return search.fails(local, 9795, _or_mirror(search, 28017))
     return search.fails(local, 9796, _or_mirror(search, 11210))
@@ -211,7 +212,8 @@ def _locate(search: _Search, local: list[Route]) -> Decision:
         holder = _database_of(search, search.broker)
         lacking = _lacking(search)
         if lacking:  # 7.4
-            return search.decision(Verdict.DROP, local, candidates=lacking, error=8490)
+            verdict = Verdict.DELAY if search.inside else Verdict.DROP
+            return search.decision(verdict, local, candidates=lacking, error=8490)
         if holder is None:
             return search.fails(local, 9795, _or_mirror(search, 28017))
         return search.decision(Verdict.DELIVER, local, candidates=[holder.name])

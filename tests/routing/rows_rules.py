@@ -402,7 +402,7 @@ ROWS = (
         "answers with Error -8490.",
         at=sender(ACL, others=[database("D"), NEAR]),
         asks=sent_from("AW", to="Svc", broker="D"),
-        expects=answered("M5", "D", by=ACL.name),
+        expects=answered("M5", "D", by=ACL.name, inside=True),
         shows="R7.4",
     ),
     RoutingExample(
@@ -435,7 +435,7 @@ ROWS = (
         at=sender(ACL, CATCH_ALL, others=[database("D"), NEAR]),
         asks=sent_from("AW", to="Svc", broker="D"),
         strict_local_tier=True,
-        expects=answered("M5", "D", by=ACL.name),
+        expects=answered("M5", "D", by=ACL.name, inside=True),
         shows="R7.4 U-44",
     ),
     RoutingExample(

@@ -149,7 +149,10 @@ def test_what_a_forwarder_need_not_read_is_told_by_the_endpoint(system: System) 
 def test_a_copy_that_fits_into_no_event_is_told_and_passed_over(system: System) -> None:
     """A fragment number of 41 bits, and no route: telling that would fail, at every restart."""
     topic = system.cluster.topics.txq("ServerB")
-    key, route = str(uuid.uuid4()).encode(), encode_parties(parties(to_service="Nobody"))
+    key, route = (
+        str(uuid.uuid4()).encode(),
+        encode_parties(parties(to_service="Nobody", to_broker=None)),
+    )
     whole, few = encode_header(header(fragment=1, fragments=3)), pack_long(1) + pack_long(3)
     assert whole.count(few) == 1
     bad = whole.replace(few, pack_long(2**40) + pack_long(2**41))

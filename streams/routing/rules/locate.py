@@ -19,8 +19,8 @@ def lacks_service(c: Context, routes: Routes) -> Decision | None:
     database = with_broker(c.instance, c.query.broker)
     if database is None or c.query.service in database.services:
         return None
-    number = Number.REMOTE_SERVICE_MISSING
-    return c.decide(Verdict.DROP, routes, candidates=(database.name,), error=number)
+    verdict, number = Verdict.DELAY if c.inside else Verdict.DROP, Number.REMOTE_SERVICE_MISSING
+    return c.decide(verdict, routes, candidates=(database.name,), error=number)
 
 
 def _by_broker_id(c: Context, routes: Routes) -> Decision | None:
