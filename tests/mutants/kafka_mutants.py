@@ -2758,8 +2758,8 @@ MUTANTS = (
     KafkaMutant(
         "end a dialog for a broker id that only a route names",
         "protocol/lock.py",
-        "        return _NO_SUCH_SERVICE in message.body\n",
-        "        return False\n",
+        "far, waits = dialog.far_broker, True",
+        "far, waits = dialog.far_broker, dialog.far_broker is not None",
         "node/test_missing_service.py",
     ),
     KafkaMutant(
