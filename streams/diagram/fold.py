@@ -70,7 +70,7 @@ def _joins(sight: Sight, group: Sequence[Sight], overtakes: bool) -> bool:
 
 
 def _parts(group: Sequence[Sight]) -> list[list[Sight]]:
-    """Split a group into dialogs with the same numbers."""
+    """Split a group into parts; all dialogs of a part have the same message numbers."""
     of: dict[uuid.UUID | None, list[Sight]] = {}
     for sight in group:
         of.setdefault(sight.dialog, []).append(sight)
