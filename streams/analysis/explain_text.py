@@ -20,7 +20,7 @@ _VERDICTS = {
     Verdict.DELAY: "delayed: stays in the transmission queue",
     Verdict.DROP: "dropped: the sender keeps the message and retries",
 }
-_ANSWERED = "dropped: {by} answers with an Error, which ends a dialog whose BEGIN names its id"
+_ANSWERED = "refused: {by} answers with an Error, which ends a dialog whose BEGIN names its id"
 _LABELS = {"STOPPED": "R8.6"}
 """Rules that text shows by another name: "STOPPED  the endpoint is started" would mislead."""
 

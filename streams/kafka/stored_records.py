@@ -8,6 +8,7 @@ broker does.
 from __future__ import annotations
 
 import struct
+from array import array
 
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, Message
 
@@ -23,9 +24,8 @@ class StoredBatch:
     """A batch of a topic partition ``place``, whose records are read when they are requested.
 
     ``offsets`` are those of its records, none if it is compressed; ``size`` is in bytes. To find a
-    record, only the lengths of the records before it are read, and none of them twice if records
-    are requested in the order of their offsets. So the other records in a hostile batch, which may
-    have many headers, do not take time.
+    record, only the lengths of the records before it are read, and none of them twice. So the other
+    records in a hostile batch, which may have many headers, do not take time.
     """
 
     def __init__(self, place: Place, data: bytes) -> None:
@@ -37,16 +37,15 @@ class StoredBatch:
         self.size = len(data)
         self._place, self._data = place, data
         self._appended = appended if attributes & _LOG_APPEND_TIME else None
-        self._next, self._at = first, _HEADER.size
+        self._starts = array("q", (_HEADER.size,))  # of the records found so far
 
     def record(self, offset: int) -> Message:
         """Return a record; raise IndexError if the batch is incomplete."""
-        if offset < self._next:
-            self._next, self._at = self.offsets.start, _HEADER.size
-        length, at = _varint(self._data, self._at)
-        while self._next < offset:
-            self._next, self._at = self._next + 1, at + length
-            length, at = _varint(self._data, self._at)
+        number = offset - self.offsets.start
+        while len(self._starts) <= number:
+            length, at = _varint(self._data, self._starts[-1])
+            self._starts.append(at + length)
+        _, at = _varint(self._data, self._starts[number])
         return _record(self._place, self._data, at, offset, self._created, self._appended)
 
 

@@ -32,7 +32,7 @@ class Decision:
     ``step`` is the matching step that ended the search (``M1`` to ``M7``), or ``REPLY``. ``routes``
     are the names of the chosen tier's routes, and ``broker`` is the broker id on the wire (U-07).
     ``addresses`` are the next hops, and ``candidates`` are the databases that can accept the
-    message, or the database that answers a dropped message with an Error (R7.4). If ``looped_back``
+    message, or the one that lacks the service and answers with an Error (R7.4). If ``looped_back``
     is set, the decision was made as if the message had arrived from outside (R9).
     """
 

@@ -124,14 +124,15 @@ class Situation:
         return decide(self._facts(now))
 
     def _facts(self, now: int) -> Facts:
-        report, recent, judged_at = Report(self._store), now - RECENT, self._judged_at(now)
+        report, recent, fresh = Report(self._store), now - RECENT, self.freshness(now)
+        judged_at = fresh.until("dialogs") or 0
         groups = group_dialogs(self._store, judged_at)
         refused = sa.select(TROUBLES).where(
             TROUBLES.c.error == int(Number.ANOTHER_INSTANCE_CONVERSES), TROUBLES.c.last_at >= recent
         )
         malformed = sa.select(MALFORMED).where(MALFORMED.c.window_end >= recent)
         return Facts(
-            fresh=self.freshness(now),
+            fresh=fresh,
             repeats=report.repeats(),
             refused=self._store.select(Trouble, refused.limit(_REFUSED)),
             refusing={side.conversation: side for side in self._initiators(refused)},

@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -137,6 +137,31 @@ def write(cluster: Cluster, topic: str, name: str, **config: Any) -> dict[bytes,
     return codes
 
 
+@contextmanager
+def writing(
+    cluster: Cluster, topic: str, reported: Callable[[Any, Any], None]
+) -> Iterator[list[int]]:
+    """Write numbers in a thread until the block ends; then yields what could not be flushed."""
+    over, unwritten = threading.Event(), list[int]()
+
+    def write_on() -> None:
+        producer = cluster.producer(delivery_report_only_error=False)
+        count = 0
+        while not over.is_set():
+            count += 1
+            producer.produce(topic, b"%d" % count, on_delivery=reported)
+            producer.poll(0.005)
+        unwritten.append(producer.flush(DEADLINE))
+
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    try:
+        yield unwritten
+    finally:
+        over.set()
+        writer.join()
+
+
 @pytest.mark.long
 def test_topics_are_made_with_three_replicas_of_which_two_must_be_in_sync(
     cluster: Cluster, topology: Topology
@@ -230,25 +255,14 @@ def test_nothing_acknowledged_is_lost_with_the_leaders_and_their_disks(
 ) -> None:
     deploy(cluster, topology)
     topic, acknowledged = cluster.topics.cmd("A"), set[bytes]()
-    over, enough = threading.Event(), threading.Semaphore(0)
+    enough = threading.Semaphore(0)
 
     def reported(error: object, message: Any) -> None:
         if error is None:
             acknowledged.add(message.value())
             enough.release()
 
-    def write_on() -> None:
-        producer = cluster.producer(delivery_report_only_error=False)
-        count = 0
-        while not over.is_set():
-            count += 1
-            producer.produce(topic, b"%d" % count, on_delivery=reported)
-            producer.poll(0.005)
-        producer.flush(DEADLINE)
-
-    writer = threading.Thread(target=write_on)
-    writer.start()
-    try:
+    with writing(cluster, topic, reported):
         for _ in range(2):
             for _ in range(100):  # so many acknowledged since the last one died
                 assert enough.acquire(timeout=DEADLINE)
@@ -256,9 +270,6 @@ def test_nothing_acknowledged_is_lost_with_the_leaders_and_their_disks(
             kill_and_lose_disk(broker, cluster)
             broker.start()
             eventually(lambda: is_in_sync(cluster, topic) or pause(), "all are in sync")
-    finally:
-        over.set()
-        writer.join()
     assert acknowledged <= {m.value() for m in read_all(cluster, topic)}
 
 
@@ -272,7 +283,7 @@ def test_a_partition_that_had_no_leader_for_a_while_is_written_again(
     eventually(lambda: is_in_sync(cluster, topic) or pause(), "it has a leader")
     leader = described(cluster, topic).leader
     other = replace(cluster, bootstrap=brokers.brokers[leader % 3].bootstrap)
-    over, codes = threading.Event(), list[int]()
+    codes = list[int]()
 
     def is_written(count: int) -> bool:
         return len(codes) > count or bool(pause())
@@ -280,19 +291,7 @@ def test_a_partition_that_had_no_leader_for_a_while_is_written_again(
     def reported(error: Any, _: object) -> None:
         codes.append(error.code() if error else 0)
 
-    def write_on() -> None:
-        producer = cluster.producer(delivery_report_only_error=False)
-        count = 0
-        while not over.is_set():
-            count += 1
-            producer.produce(topic, b"%d" % count, on_delivery=reported)
-            producer.poll(0.005)
-        unwritten.append(producer.flush(DEADLINE))
-
-    unwritten = list[int]()
-    writer = threading.Thread(target=write_on)
-    writer.start()
-    try:
+    with writing(cluster, topic, reported) as unwritten:
         for _ in range(3):
             enough = len(codes) + 100
             eventually(partial(is_written, enough), "records are written")
@@ -301,9 +300,6 @@ def test_a_partition_that_had_no_leader_for_a_while_is_written_again(
                     lambda: described(other, topic).leader == -1 or pause(), "it has no leader"
                 )
             eventually(lambda: is_in_sync(cluster, topic) or pause(), "it has its leader again")
-    finally:
-        over.set()
-        writer.join()
     assert unwritten == [0]
     assert set(codes) == {0}
 

@@ -255,8 +255,8 @@ MUTANTS = (
     KafkaMutant(
         "read the lengths of a stored batch again for each of its bodies",
         "kafka/stored_records.py",
-        "        if offset < self._next:\n",
-        "        if True:\n",
+        "        while len(self._starts) <= number:\n",
+        "        del self._starts[1:]\n        while len(self._starts) <= number:\n",
         "kafka/test_stored_records.py",
     ),
     KafkaMutant(
@@ -2779,8 +2779,8 @@ MUTANTS = (
     KafkaMutant(
         "drop messages for a missing service without an answer",
         "node/forwarder/decide.py",
-        "answered = bool(prepared.decision.candidates) and not record.is_ack",
-        "answered = False",
+        "if verdict is Verdict.DELIVER or (prepared.decision.candidates and not record.is_ack):",
+        "if verdict is Verdict.DELIVER:",
         "node/test_missing_service.py parity/test_parity.py::test_a_missing_service",
     ),
     KafkaMutant(

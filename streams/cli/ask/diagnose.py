@@ -12,7 +12,7 @@ from streams.analysis.diagnose import diagnose as diagnose_snapshot
 from streams.analysis.diagnose import diagnoses_text, explain_error, explained_text
 from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
-from streams.cli.options.connect import connect_option, snapshots_of
+from streams.cli.options.connect import connect_option, save, snapshots_of
 from streams.cli.options.topology import TopologyArgument
 from streams.cli.text.terminal import show
 from streams.errors import UsageError
@@ -103,9 +103,7 @@ def _taken(servers: tuple[Server, ...], folder: Path | None) -> dict[str, str]:
         folder.mkdir(parents=True, exist_ok=True)
     found: dict[str, str] = {}
     for server, text in snapshots_of(servers):
-        file = Path(server.file) if folder is None else folder / server.file
-        if folder is not None:
-            file.write_text(text, encoding="utf-8", errors="replace")
+        file = Path(server.file) if folder is None else save(server, text, folder)
         found[str(file)] = text
     return found
 

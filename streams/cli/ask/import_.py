@@ -13,7 +13,7 @@ import click
 from streams.analysis.check.unenforced import unenforced_of
 from streams.cli.exit_codes import NOT_OK
 from streams.cli.options.answer import format_option
-from streams.cli.options.connect import connect_option, snapshots_of
+from streams.cli.options.connect import connect_option, save, snapshots_of
 from streams.cli.options.output_folder import ensure_usable
 from streams.cli.text.terminal import show
 from streams.cli.unenforced import report_unenforced
@@ -42,9 +42,7 @@ def _variables(_: click.Context, __: click.Parameter, given: tuple[str, ...]) ->
 def _taken(servers: tuple[Server, ...], folder: Path) -> Iterator[str]:
     """Yield NAME=FILE for each server, as a user who has its snapshot would write it."""
     for server, text in snapshots_of(servers):
-        file = folder / server.file
-        file.write_text(text, encoding="utf-8", errors="replace")
-        yield f"{server.name}={file}"
+        yield f"{server.name}={save(server, text, folder)}"
 
 
 @click.command("import")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -46,6 +47,13 @@ def snapshots_of(
         password = _password(server) if server.needs_password else None
         click.echo(one_line(f"Taking a snapshot of {server.name} ({server.address})"), err=True)
         yield server, take_snapshot(server, password, driver)
+
+
+def save(server: Server, text: str, folder: Path) -> Path:
+    """Write a server's snapshot into a folder; return its file."""
+    file = folder / server.file
+    file.write_text(text, encoding="utf-8", errors="replace")
+    return file
 
 
 def _servers(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[Server, ...]:

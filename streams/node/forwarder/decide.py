@@ -79,8 +79,8 @@ class Forwarder:
             return self._forward(record, prepared, hop, now)
         if verdict is Verdict.PROBE:
             return self._to_principal(cached, record, prepared, hop, now)
-        answered = bool(prepared.decision.candidates) and not record.is_ack  # R7.4: with an Error
-        if verdict is Verdict.DELIVER or answered:
+        # A candidate without delivery answers with an Error (R7.4).
+        if verdict is Verdict.DELIVER or (prepared.decision.candidates and not record.is_ack):
             # The key of a closed endpoint is kept only while copies of its dialog may arrive.
             if record.origin is Origin.OUTSIDE and not record.is_ack and hop.expired(now):
                 return self.reject(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
