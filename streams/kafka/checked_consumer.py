@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from confluent_kafka import (
-    OFFSET_STORED,
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import OFFSET_STORED, KafkaError, KafkaException, Message, TopicPartition
 
 from streams.causes import Causes, more
+from streams.kafka.fallback_consumer import FallbackConsumer
 from streams.kafka.stalled_fetch import Place
-from streams.kafka.stored_batches import StoredBatches, UnknownError
+from streams.kafka.stored_batches import Batch, StoredBatches, UnknownError
 
 log = logging.getLogger("hopline.kafka")
 
@@ -36,7 +29,7 @@ _partition: Callable[[Message], Any] = Message.partition
 _offset: Callable[[Message], Any] = Message.offset
 
 
-class CheckedConsumer(Consumer):
+class CheckedConsumer(FallbackConsumer):
     """A consumer that continues after unreadable batches and after records with a wrong offset.
 
     A batch may contain a wrong offset for a record. The client also uses this offset to determine
@@ -63,55 +56,12 @@ class CheckedConsumer(Consumer):
         stored: Callable[[], StoredBatches | None],
         exact: Collection[str] = (),
     ) -> None:
-        super().__init__(config)
-        self._open_stored, self._exact = stored, exact
+        super().__init__(config, stored, exact)
         self._highs: dict[Place, int] = {}
-        self._starts: dict[Place, int] = {}
         self._suspects: dict[Place, range] = {}
         """For each partition, the batch that did not begin as it must when it was first read."""
-        self._nexts: dict[Place, int] = {}
-        """For each partition, the offset after the last record that was returned."""
         self._skipped = Causes()
         self._search_until = 0.0
-        if exact:
-            _ = self._stored
-
-    @cached_property
-    def _stored(self) -> StoredBatches | None:
-        return self._open_stored()
-
-    # --- positions -------------------------------------------------------------------------------
-
-    def assign(self, partitions: list[TopicPartition]) -> None:
-        """Read only these partitions, starting at their offsets."""
-        self._begin(partitions)
-        super().assign(partitions)
-
-    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
-        """Read these partitions too."""
-        self._begin(partitions)
-        super().incremental_assign(partitions)
-
-    def seek(self, partition: TopicPartition) -> None:
-        """Continue at an offset."""
-        super().seek(partition)
-        self._begin([partition])
-
-    def _begin(self, partitions: Sequence[TopicPartition]) -> None:
-        for one in partitions:
-            place = one.topic, one.partition
-            self._starts[place] = one.offset
-            self._nexts.pop(place, None)
-            if one.offset >= 0:
-                self._nexts[place] = one.offset
-
-    def close(self) -> None:
-        """Leave the group and close the connections."""
-        try:
-            if "_stored" in vars(self) and self._stored is not None:
-                self._stored.close()
-        finally:
-            super().close()
 
     # --- records ---------------------------------------------------------------------------------
 
@@ -147,6 +97,11 @@ class CheckedConsumer(Consumer):
             place = message.topic() or "", message.partition() or 0
             if place in again:
                 continue
+            if place in self.as_stored:
+                kept.append(message)
+                if message.error() is None:
+                    self._nexts[place] = (message.offset() or 0) + 1
+                continue
             try:
                 end = self._end_of_unsound(place, message)
             except (KafkaException, UnknownError) as error:
@@ -161,7 +116,7 @@ class CheckedConsumer(Consumer):
             elif message.offset() is not None and not self._is_before(place, message):
                 kept.append(message)
                 self._nexts[place] = max(self._nexts.get(place, 0), (message.offset() or 0) + 1)
-        self._go_on(again)
+        self._go_on({place: at for place, at in again.items() if place not in self.as_stored})
         return kept
 
     def _end_of_unsound(self, place: Place, message: Message) -> int | None:
@@ -172,7 +127,10 @@ class CheckedConsumer(Consumer):
         """
         error, offset, expected = message.error(), message.offset(), self._nexts.get(place)
         if error is not None and error.code() not in UNREADABLE:
-            return expected if self._is_consequence(place, message) else None
+            if expected is None or not self._is_consequence(place, message):
+                return None
+            self.read_as_stored(place, expected)
+            return expected
         if offset is None:
             return None
         is_bad = error is not None or offset >= self._high(place, offset)
@@ -183,12 +141,15 @@ class CheckedConsumer(Consumer):
             expected = self._first_of(place)
         start = expected if error is None else max(expected, offset)
         batch = self._batch_at(place, start)
-        if not is_bad and (batch is None or offset == batch.start):
+        if not is_bad and (batch is None or offset == batch.offsets.start):
             return None
-        if batch is not None and place[0] in self._exact and self._suspects.get(place) != batch:
-            self._suspects[place] = batch
-            return max(start, batch.start)  # read it again: the client may have left its place
-        end = start + 1 if batch is None else batch.stop
+        if batch is not None and not batch.is_compressed and self.read_as_stored(place, start):
+            return start
+        offsets = range(start, start + 1) if batch is None else batch.offsets
+        if batch is not None and place[0] in self._exact and self._suspects.get(place) != offsets:
+            self._suspects[place] = offsets
+            return max(start, offsets.start)  # the client may have left its place
+        end = offsets.stop
         self._log(place, f"the rest of a batch from {start} to {end - 1}; it is unreadable")
         return end
 
@@ -201,8 +162,8 @@ class CheckedConsumer(Consumer):
                 return int(offset)
         return self.get_watermark_offsets(where, timeout=self._time_left())[0]
 
-    def _batch_at(self, place: Place, start: int) -> range | None:
-        """Return the offsets of the batch from which a record comes that was read at ``start``.
+    def _batch_at(self, place: Place, start: int) -> Batch | None:
+        """Return the batch from which a record comes that was read at ``start``.
 
         Raises UnknownError if Kafka does not respond, or if this call has spent its time.
         """
@@ -253,25 +214,6 @@ class CheckedConsumer(Consumer):
                 _, high = self.get_watermark_offsets(where, timeout=self._time_left())
             self._highs[place] = high
         return high
-
-    def next_offset(self, place: Place) -> int | None:
-        """Return the offset after the last returned record, or the start offset."""
-        return self._nexts.get(place)
-
-    def _go_on(self, offsets: Mapping[Place, int]) -> None:
-        """Continue at these offsets, even if the client has given up the partitions."""
-        gave_up = False
-        for place, offset in offsets.items():
-            try:
-                self.seek(TopicPartition(*place, offset))
-            except KafkaException as error:
-                log.info("%s/%d@%d: %s", *place, offset, error)
-                gave_up = error.args[0].code() == KafkaError._STATE or gave_up
-                self._nexts[place] = offset
-        if gave_up:
-            known, assigned = {**self._starts, **self._nexts}, self.assignment()
-            places = ((one.topic, one.partition) for one in assigned)
-            self.assign([TopicPartition(*p, known.get(p, OFFSET_STORED)) for p in places])
 
     def _log(self, place: Place, what: str) -> None:
         omitted = self._skipped.due(place)

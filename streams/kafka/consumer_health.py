@@ -78,7 +78,7 @@ class ConsumerHealth:
         case the client has buffered records, and the partition is checked again later.
         """
         if self._search is None:
-            stalled = self._stalled.find(consumer, paused)
+            stalled = self._stalled.find(consumer, {*paused, *consumer.as_stored})
             if stalled is None or self._cluster.foreign:
                 return stalled
             start = self._stalled.offset_of(stalled)
@@ -91,6 +91,9 @@ class ConsumerHealth:
             return None  # it now reads other records, for example after an abort
         if search.found == search.start:
             return search.place if self._stalled.is_drained else None
+        start = search.start if self._next is None else self._next
+        if not search.is_compressed and consumer.read_as_stored(search.place, start):
+            return None
         with suppress(KafkaException):  # if the partition was revoked, its next owner searches
             consumer.seek(TopicPartition(*search.place, search.found))
             log.warning(

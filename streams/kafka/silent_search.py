@@ -50,7 +50,7 @@ class SilentSearch:
 
     def __init__(self, cluster: Cluster, place: Place, start: int, *, once: bool = False) -> None:
         self.place, self.start, self.found = place, start, start
-        self.ended = False
+        self.ended, self.is_compressed = False, True
         self._cluster, self._once = cluster, once
         self._reported: tuple[int, int] | None = None
         self._thread = threading.Thread(target=self._run, name="unreadable", daemon=True)
@@ -75,7 +75,10 @@ class SilentSearch:
                 at, self.found = self.found, self.found + 1  # it is unreadable, whatever follows
                 if stored is not None:
                     left = until - time.monotonic()
-                    self.found = stored.first_with_records(self.place, at, left).stop
+                    batch = stored.first_with_records(self.place, at, left)
+                    self.found = batch.offsets.stop
+                    if at == self.start:
+                        self.is_compressed = batch.is_compressed
                 if self._once:
                     break
         except Exception as error:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -39,14 +40,14 @@ timestamps, producer id, epoch and sequence, number of records."""
 _BEFORE_LENGTH = 12
 """Bytes of a batch that its length does not include."""
 _FORMAT = 2
-_TRANSACTIONAL, _CONTROL = 1 << 4, 1 << 5
+_CODEC, _TRANSACTIONAL, _CONTROL = 0b111, 1 << 4, 1 << 5
 
 
 class UnknownError(Exception):
     """Kafka has not responded about an offset ``at``; no batch before it has committed records."""
 
-    def __init__(self, at: int) -> None:
-        super().__init__(f"no response about offset {at}")
+    def __init__(self, at: int, why: str = "no response") -> None:
+        super().__init__(why)
         self.at = at
 
 
@@ -59,14 +60,21 @@ class Batch(NamedTuple):
     is_transactional: bool
     is_control: bool
     """Whether the batch is a transaction marker."""
+    is_compressed: bool = False
+    stored: slice = slice(0)
+    """Where the batch is in the response; it may be cut off there."""
 
 
 class Fetched(NamedTuple):
-    """A response: headers of batches, and the id and first offset of aborted transactions."""
+    """A response: headers of batches, and the id and first offset of aborted transactions.
+
+    ``stable`` is the last stable offset; ``None`` if a quota delays this client's responses.
+    """
 
     batches: list[Batch]
     aborted: list[tuple[int, int]]
     data: bytes = b""
+    stable: int | None = None
 
 
 class Known(NamedTuple):
@@ -74,8 +82,8 @@ class Known(NamedTuple):
 
     start: int
     stop: int
-    readable: list[range]
-    """The offsets of the batches that have committed records."""
+    readable: list[Batch]
+    """The batches that have committed records."""
     until: float
 
 
@@ -91,11 +99,12 @@ class StoredBatches:
         self._failures = Causes()
         self._known: dict[Place, Known] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._connecting = asyncio.Lock()
         self._thread = threading.Thread()
         self._client: Any = None
 
-    def first_with_records(self, place: Place, start: int, budget: float) -> range:
-        """Return the offsets of the first batch that has committed records at or after ``start``.
+    def first_with_records(self, place: Place, start: int, budget: float) -> Batch:
+        """Return the first batch that has committed records at or after ``start``.
 
         The batch may begin before ``start``. Raises UnknownError if Kafka does not respond, or if
         ``budget`` seconds were not enough: then continue at its offset.
@@ -106,7 +115,7 @@ class StoredBatches:
             now = time.monotonic()
             if known is None or not known.start <= start < known.stop or now > known.until:
                 self._known[place] = known = _known(start, self._fetch(place, start, size))
-            found = next((offsets for offsets in known.readable if offsets.stop > start), None)
+            found = next((one for one in known.readable if one.offsets.stop > start), None)
             if found is not None:
                 return found
             start, size = known.stop, _FETCH_MORE
@@ -136,37 +145,49 @@ class StoredBatches:
         self._thread.join()
         loop.close()
 
+    def ask(self, place: Place, start: int, size: int) -> Future[Fetched]:
+        """Request the batches from ``start`` on: complete ones of ``size`` bytes, or a larger one.
+
+        The result is UnknownError if Kafka does not respond within 10 s.
+        """
+        return asyncio.run_coroutine_threadsafe(self._asked(place, start, size), self._running())
+
+    def report(self, place: Place, error: UnknownError) -> None:
+        """Log that Kafka has not responded, at most once a minute for each partition."""
+        if (omitted := self._failures.due(place)) is not None:
+            log.warning(
+                "%s/%d@%d cannot be checked, and is requested again: %s%s",
+                *place, error.at, error, more(omitted),
+            )  # fmt: skip
+
     def _fetch(self, place: Place, start: int, size: int) -> Fetched:
         """Return a response with at least one batch, that at ``start`` or the next one."""
-        from aiokafka.errors import KafkaError  # importing aiokafka takes 0.1 s
-
-        request = asyncio.wait_for(self._request(place, start, size), _TIMEOUT)
         try:
-            fetched = asyncio.run_coroutine_threadsafe(request, self._running()).result()
-        except (KafkaError, OSError, TimeoutError) as error:
-            raise self._failed(place, start, repr(error)) from error
-        if not fetched.batches or fetched.batches[0].offsets.stop <= start:
-            raise self._failed(place, start, "the response contains no batch")
+            fetched = self.ask(place, start, size).result()
+            if not fetched.batches or fetched.batches[0].offsets.stop <= start:
+                raise UnknownError(start, "the response contains no batch")
+        except UnknownError as error:
+            self.report(place, error)
+            time.sleep(_PAUSE)
+            raise
         return fetched
 
     def _running(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
+            self._loop, self._connecting = asyncio.new_event_loop(), asyncio.Lock()
             run = self._loop.run_forever
             self._thread = threading.Thread(target=run, name="headers", daemon=True)
             self._thread.start()
         return self._loop
 
-    def _failed(self, place: Place, at: int, why: str) -> UnknownError:
-        """Close the connections: perhaps another broker leads the partition now."""
-        self.close()
-        if (omitted := self._failures.due(place)) is not None:
-            log.warning(
-                "%s/%d@%d cannot be checked, and is requested again: %s%s",
-                *place, at, why, more(omitted),
-            )  # fmt: skip
-        time.sleep(_PAUSE)
-        return UnknownError(at)
+    async def _asked(self, place: Place, start: int, size: int) -> Fetched:
+        from aiokafka.errors import KafkaError  # importing aiokafka takes 0.1 s
+
+        try:
+            return await asyncio.wait_for(self._request(place, start, size), _TIMEOUT)
+        except (KafkaError, OSError, TimeoutError) as error:
+            await self._disconnect()  # perhaps another broker leads the partition now
+            raise UnknownError(start, repr(error)) from error
 
     async def _request(self, place: Place, start: int, size: int) -> Fetched:
         from aiokafka.errors import for_code
@@ -181,7 +202,8 @@ class StoredBatches:
             asked = MetadataRequest([topic], allow_auto_topic_creation=False)
             client.cluster.update_metadata(await client.send(client.get_random_node(), asked))
         leader = client.cluster.leader_for_partition(wanted)
-        request = FetchRequest(100, 1, size, _READ_COMMITTED, [(topic, [(partition, start, size)])])
+        # Without a wait for records at the end: other partitions share the connection.
+        request = FetchRequest(0, 1, size, _READ_COMMITTED, [(topic, [(partition, start, size)])])
         response = await client.send(leader, request)
         if not response.topics:  # a quota delays this client's responses
             return Fetched([], [])
@@ -189,25 +211,35 @@ class StoredBatches:
         if code:
             raise for_code(code)
         aborted = about[2] if response.API_VERSION >= 11 else about[-2]  # then, a replica follows
-        data = about[-1] or b""
-        return Fetched(list(headers(data)), list(aborted or ()), data)
+        data, stable = about[-1] or b"", about[0]
+        return Fetched(list(headers(data)), list(aborted or ()), data, stable)
 
     async def _connected(self) -> Any:
         from aiokafka.client import AIOKafkaClient
 
-        if self._client is None:
-            # The leader is known until a request fails, so metadata need not be renewed.
-            self._client = AIOKafkaClient(metadata_max_age_ms=_FOREVER, **self._options)
-            await self._client.bootstrap()
-        return self._client
+        async with self._connecting:
+            if self._client is None:
+                # The leader is known until a request fails, so metadata need not be renewed.
+                client = AIOKafkaClient(metadata_max_age_ms=_FOREVER, **self._options)
+                try:
+                    await client.bootstrap()
+                except BaseException:
+                    await _close(client)
+                    raise
+                self._client = client
+            return self._client
 
     async def _disconnect(self) -> None:
         client, self._client = self._client, None
         if client is not None:
-            for connection in client._conns.values():  # TLS would wait 30 s for a broker's goodbye
-                if connection._writer is not None:
-                    connection._writer.transport.abort()
-            await client.close()
+            await _close(client)
+
+
+async def _close(client: Any) -> None:
+    for connection in client._conns.values():  # TLS would wait 30 s for a broker's goodbye
+        if connection._writer is not None:
+            connection._writer.transport.abort()
+    await client.close()
 
 
 def _known(start: int, fetched: Fetched) -> Known:
@@ -230,17 +262,19 @@ def headers(data: bytes) -> Iterator[Batch]:
             producer,
             bool(attributes & _TRANSACTIONAL),
             bool(attributes & _CONTROL),
+            bool(attributes & _CODEC),
+            slice(at, stop := at + _BEFORE_LENGTH + length),
         )
-        at += _BEFORE_LENGTH + length
+        at = stop
 
 
-def readable(fetched: Fetched) -> list[range]:
-    """Return the offsets of the batches with committed records, as Kafka's clients find them.
+def readable(fetched: Fetched) -> list[Batch]:
+    """Return the batches with committed records, as Kafka's clients find them.
 
     From the first offset of an aborted transaction up to the next marker of the same producer, all
     transactional batches of this producer belong to the transaction.
     """
-    found = list[range]()
+    found = list[Batch]()
     waiting = deque(sorted(fetched.aborted, key=_first_offset))
     aborting = set[int]()
     for batch in fetched.batches:
@@ -249,7 +283,7 @@ def readable(fetched: Fetched) -> list[range]:
         if batch.is_control:
             aborting.discard(batch.producer)
         elif batch.records and not (batch.is_transactional and batch.producer in aborting):
-            found.append(batch.offsets)
+            found.append(batch)
     return found
 
 

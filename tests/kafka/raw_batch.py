@@ -19,25 +19,29 @@ FAR = 1 << 32
 """Added to a delta, it has no effect in Java, which reads 32 bits, and adds 2^31 in librdkafka."""
 
 
-def append(bootstrap: str, topic: str, batch: bytes, transaction: str | None = None) -> None:
-    """Append a batch to partition 0 of a topic; raises AssertionError where Kafka refuses."""
+def append(
+    bootstrap: str, topic: str, batch: bytes, transaction: str | None = None, *, partition: int = 0
+) -> None:
+    """Append a batch to a partition of a topic; raises AssertionError where Kafka refuses."""
 
     def taken() -> bool:
-        error = ask(bootstrap, topic, batch, transaction)
+        error = ask(bootstrap, topic, batch, transaction, partition=partition)
         assert error in (0, *_NO_LEADER_YET), f"Kafka answers {error}"
         return error == 0 or pause()
 
     eventually(taken, f"a leader of {topic}")
 
 
-def ask(bootstrap: str, topic: str, batch: bytes, transaction: str | None = None) -> int:
+def ask(
+    bootstrap: str, topic: str, batch: bytes, transaction: str | None = None, *, partition: int = 0
+) -> int:
     """Ask Kafka to append a batch; returns the number of its error."""
     body = (
         (struct.pack(">h", -1) if transaction is None else text(transaction))
         + struct.pack(">hi", -1, 30_000)  # all replicas
         + struct.pack(">i", 1)
         + text(topic)
-        + struct.pack(">iii", 1, 0, len(batch))
+        + struct.pack(">iii", 1, partition, len(batch))
         + batch
     )
     answer = request(bootstrap, _PRODUCE, _VERSION, body)

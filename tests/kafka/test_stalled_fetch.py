@@ -210,6 +210,7 @@ def test_a_readable_partition_is_given_up_only_if_the_client_buffers_nothing(
 
     class Reading:
         get_watermark_offsets = watched.get_watermark_offsets
+        as_stored = ()
 
         def next_offset(self, place: tuple[str, int]) -> int:
             return 5

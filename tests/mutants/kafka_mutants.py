@@ -55,6 +55,7 @@ _CHECKED = "kafka/checked_consumer.py"
 _STORED, _STORED_TESTS = "kafka/stored_batches.py", "kafka/test_stored_batches.py"
 _CHECKED_TESTS = "kafka/test_checked_consumer.py"
 _GAP_TESTS = "kafka/test_gaps.py"
+_FALLBACK, _AS_STORED_TESTS = "kafka/fallback_consumer.py", "kafka/test_as_stored.py"
 _COMMITS = "kafka/commits.py"
 _CLUSTER = "kafka/cluster.py"
 _TRANSACTOR = "kafka/transactor.py"
@@ -114,8 +115,8 @@ MUTANTS = (
     KafkaMutant(
         "stay where the client has given up",
         _CHECKED,
-        "            return expected if self._is_consequence(place, message) else None\n",
-        "            return None\n",
+        "            if expected is None or not self._is_consequence(place, message):\n",
+        "            if True:\n",
         _CHECKED_TESTS,
     ),
     KafkaMutant(
@@ -129,14 +130,14 @@ MUTANTS = (
     KafkaMutant(
         "believe an offset within the batch after a gap",
         _CHECKED,
-        "offset == batch.start",
-        "offset in batch",
+        "offset == batch.offsets.start",
+        "offset in batch.offsets",
         _CHECKED_TESTS,
     ),
     KafkaMutant(
         "take a gap for a wrong offset",
         _CHECKED,
-        "offset == batch.start",
+        "offset == batch.offsets.start",
         "offset == start",
         _CHECKED_TESTS,
     ),
@@ -157,9 +158,114 @@ MUTANTS = (
     KafkaMutant(
         "skip a batch at first sight",
         _CHECKED,
-        "            self._suspects[place] = batch\n            return max(start, batch.start)",
-        "            return batch.stop",
+        "            self._suspects[place] = offsets\n            return max(start, offsets.start)",
+        "            return offsets.stop",
         f"{_CHECKED_TESTS}::test_a_batch_is_read_twice_before_it_is_skipped",
+    ),
+    KafkaMutant(
+        "skip a far offset instead of reading the batch as stored",
+        _CHECKED,
+        "batch is not None and not batch.is_compressed and self.read_as_stored(place, start)",
+        "False",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "read compressed batches as stored",
+        "kafka/stored_partitions.py",
+        "            if batch.is_compressed:\n",
+        "            if False:\n",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "read a compressed batch as stored again and again",
+        _FALLBACK,
+        " or self._compressed.get(place) == start:",
+        ":",
+        f"{_AS_STORED_TESTS}::test_compressed_batches_are_left_to_the_client",
+    ),
+    KafkaMutant(
+        "never look for silent partitions",
+        _FALLBACK,
+        "        if message is None and self._exact:\n",
+        "        if False:\n",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "return the client's buffered records of a partition that is read as stored",
+        _FALLBACK,
+        "        return [m for m in read if (m.topic(), m.partition()) not in self.as_stored]\n",
+        "        return read\n",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "let the client always be the first",
+        _FALLBACK,
+        "        self._client_first = not self._client_first\n",
+        "        self._client_first = True\n",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "ignore a pause while a partition is read as stored",
+        _FALLBACK,
+        "self.as_stored.take(most - len(read), self._paused)",
+        "self.as_stored.take(most - len(read), ())",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "ignore a seek while a partition is read as stored",
+        _FALLBACK,
+        "            self.as_stored.seek(place, partition.offset)\n",
+        "            pass\n",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "keep reading as stored after an assignment",
+        _FALLBACK,
+        'offsets."""\n        self.as_stored.end([*self.as_stored])\n        self._paused',
+        'offsets."""\n        self._paused',
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "read as stored for ever",
+        "kafka/stored_partitions.py",
+        "if self._response is None and now >= self._until:",
+        "if False:",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "leave the client paused after a minute",
+        _FALLBACK,
+        "            super().resume([TopicPartition(*place) for place in over if place not in",
+        "            super().pause([TopicPartition(*place) for place in over if place not in",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "tell no end of a partition that is read as stored",
+        "kafka/stored_partitions.py",
+        "        if stable is None or stable == self._end:\n",
+        "        if True:\n",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "read aborted records as stored",
+        "kafka/stored_partitions.py",
+        "        for batch in readable(fetched):\n",
+        "        for batch in fetched.batches:\n",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "ask about markers again and again",
+        "kafka/silent_partitions.py",
+        "            self._empty[place] = fetched.batches[-1].offsets.stop\n",
+        "            pass\n",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "skip silent records of other topics after a search",
+        "kafka/consumer_health.py",
+        "        if not search.is_compressed and consumer.read_as_stored(search.place, start):\n",
+        "        if False:\n",
+        _AS_STORED_TESTS,
     ),
     KafkaMutant(
         "go back to a lowered offset",
@@ -220,7 +326,7 @@ MUTANTS = (
     KafkaMutant(
         "continue a silent search within the unreadable batch",
         "kafka/silent_search.py",
-        "self.found = stored.first_with_records(self.place, at, left).stop",
+        "self.found = batch.offsets.stop",
         "pass",
         f"{_CHECKED_TESTS}::test_many_unreadable_offsets_take_few_fetches",
     ),
