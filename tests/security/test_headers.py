@@ -15,6 +15,6 @@ def test_a_worker_reads_the_headers_of_its_statements(system: Guarded) -> None:
     assert stored is not None
     low, high = consumer.get_watermark_offsets(TopicPartition(*place), timeout=30)
     found = stored.first_with_records(place, low, 10)
-    assert low < found.stop <= high
+    assert low < found.offsets.stop <= high
     stored.close()
     consumer.close()
