@@ -163,6 +163,7 @@ def _worded(ctx: click.Context) -> Iterator[None]:
     except click.ClickException as error:
         # click uses 1 for some errors, but here 1 means a negative result
         error.exit_code = HoplineError.exit_code
+        error.message = _masked(error.message)
         raise
     except BrokenPipeError:
         _drop_output()
@@ -219,8 +220,15 @@ def _fail(ctx: click.Context, sentence: str, code: int) -> NoReturn:
     from streams.prose import lines  # imported only on failure
 
     # The message may contain untrusted text.
-    click.echo(folded(lines(f"hopline: {sentence}"), text_width(sys.stderr)), err=True)
+    text = lines(f"hopline: {_masked(sentence)}")
+    click.echo(folded(text, text_width(sys.stderr)), err=True)
     ctx.exit(code)
+
+
+def _masked(text: str) -> str:
+    from streams.cli.options.shown import masked  # imported only on failure
+
+    return masked(text)
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -1,7 +1,8 @@
 """The address of a SQL Server, ``[NAME=]mssql://[USER@]HOST[\\INSTANCE][:PORT][/DATABASE]``.
 
 A URL never contains a password, because the process list shows the command line to all users. No
-error shows the text of a URL, because it may contain one nevertheless.
+error shows the text of a URL, because it may contain one nevertheless. The driver gets each part as
+the value of one keyword, so no part may contain a mark with which ODBC separates keywords.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ _BY_FOLD = {name.casefold(): name for name in OPTIONS}
 _WITH_PASSWORD = frozenset({"sqlpassword", "activedirectorypassword",
                             "activedirectoryserviceprincipal"})  # fmt: skip
 """Values of ``Authentication`` with which the driver sends a user and a password."""
-_SECRET = re.compile(r"password|pwd|secret|token", re.IGNORECASE)
+_SECRET = re.compile(r"(?:password|pwd|secret|token)\w*\s*=", re.IGNORECASE)
+_MARKS = frozenset(";={}:")
+_OF_FILES = frozenset({"ServerCertificate"})
+"""Options whose value is a file, which may be on a drive (``C:``)."""
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\ud800-\udfff]')
 _URL = re.compile(
-    r"(?:(?P<name>[^=]*)=)?mssql://(?:(?P<user>.*)@)?(?P<host>[^@:/\\?#,;=\[\]\s]+)"
-    r"(?:\\(?P<instance>[^@:/\\?#,;=\s]+))?(?::(?P<port>\d{1,5}))?"
+    r"(?:(?P<name>[^=]*)=)?mssql://(?:(?P<user>.*)@)?(?P<host>[^@:/\\?#,;=\[\]{}%\s]+)"
+    r"(?:\\(?P<instance>[^@:/\\?#,;=\[\]{}%\s]+))?(?::(?P<port>\d{1,5}))?"
     r"(?:/(?P<database>[^/?#]*))?(?:\?(?P<options>.*))?",
     re.IGNORECASE,
 )
@@ -88,9 +92,8 @@ def read_url(text: str) -> Server:
 
     Raises UsageError, without the text, for a password in it and for any other text.
     """
-    user = text.partition("//")[2].rpartition("@")[0]
-    options = parse_qsl(text.partition("?")[2], keep_blank_values=True)
-    if ":" in user or any(_SECRET.search(name) for name, _ in options):
+    behind = text.partition("//")[2]
+    if ":" in unquote(behind.rpartition("@")[0]) or _SECRET.search(unquote(behind)):
         raise UsageError(
             "--connect: a URL must not contain a password, which the process list would show.",
             f"Set {PASSWORD}, or enter the password when asked. Write @ in a user name as %40.",
@@ -100,16 +103,16 @@ def read_url(text: str) -> Server:
         raise UsageError("--connect: this is not the URL of a SQL Server.", _FORM)
     port = int(found["port"]) if found["port"] else None
     if port is not None and not 0 < port < 1 << 16:
-        raise UsageError(f"--connect: {port} is not a port.", "Ports are 1 to 65535.")
+        raise UsageError("--connect: the port of a URL is not a port.", "Ports are 1 to 65535.")
     instance = f"\\{found['instance']}" if found["instance"] else ""
     return Server(
         _name(found["name"], f"{found['host']}{instance}"),
         found["host"],
         found["instance"],
         port,
-        unquote(found["database"] or "master"),
-        unquote(found["user"]) if found["user"] else None,
-        _options(options),
+        _one_value("database", unquote(found["database"] or "master")),
+        _one_value("user", unquote(found["user"])) if found["user"] else None,
+        _options(parse_qsl(found["options"] or "", keep_blank_values=True)),
     )
 
 
@@ -123,9 +126,24 @@ def _name(stated: str | None, host: str) -> str:
 
 
 def _options(stated: list[tuple[str, str]]) -> dict[str, str]:
-    unknown = [name for name, _ in stated if name.casefold() not in _BY_FOLD]
-    if unknown:
-        raise UsageError(
-            f"--connect: a URL has no option {unknown[0]}.", f"Options: {', '.join(OPTIONS)}."
-        )
-    return {_BY_FOLD[name.casefold()]: value for name, value in stated}
+    found: dict[str, str] = {}
+    for number, (text, value) in enumerate(stated, 1):
+        name = _BY_FOLD.get(text.casefold())
+        if name is None:
+            raise UsageError(
+                f"--connect: option {number} of a URL is unknown.",
+                f"Options: {', '.join(OPTIONS)}.",
+            )
+        marks = _MARKS - {":"} if name in _OF_FILES else _MARKS
+        found[name] = _one_value(f"option {name}", value, marks)
+    return found
+
+
+def _one_value(part: str, value: str, marks: frozenset[str] = _MARKS) -> str:
+    """Return a part of a URL; raise UsageError, without it, for a mark of ODBC in it."""
+    if marks.isdisjoint(value):
+        return value
+    raise UsageError(
+        f"--connect: the {part} of a URL must not contain any of {' '.join(sorted(marks))}",
+        f"Write options as ?OPTION=VALUE&OPTION=VALUE, and set {PASSWORD} for a password.",
+    )

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from streams.cli import main
+from streams.cli.options.shown import masked
 from streams.cli.text.record_lines import lines, story
 from streams.cli.text.records import content_text
 from streams.cli.text.values import shorten
@@ -31,6 +32,7 @@ QUERY = "postgresql+psycopg://127.0.0.1:1/shop?user=me&{}=s3cret"
         ("dashboard", "--store", STORE),
         ("monitor", "--store", STORE),
         ("outbox", "--store", STORE),
+        ("outbox", "--store", STORE.replace("me", "me@corp.com")),
         ("monitor", "--store", QUERY.format("password")),
         ("dashboard", "--store", QUERY.format("sslPassword")),
         ("dashboard", "--token", "s3cret"),
@@ -40,6 +42,44 @@ def test_a_secret_on_the_command_line_is_refused(words: tuple[str, ...]) -> None
     done = CliRunner().invoke(main, words)
     assert (done.exit_code, "process list" in done.output) == (2, True)
     assert "s3cret" not in done.output
+
+
+URL = "mssql://me@corp.com:s3cret@sql01"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("diagnose", URL),
+        ("diagnose", "mssql://me:a s3cret@sql01"),
+        ("diagnose", "mssql://sql01?PWD=s3cret"),
+        ("diagnose", "mssql://sql01;pwd = a s3cret;Encrypt=yes"),
+        ("diagnose", "snapshots", "--topology", URL),
+        ("check", URL),
+        ("import", URL, "-o", "out"),
+        ("import", f"A={URL}", "-o", "out"),
+        ("inspect", URL),
+        ("simulate", URL),
+        ("verify", URL),
+        (URL,),
+    ],
+)
+def test_no_error_shows_the_password_of_a_url(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, "***" in done.output, "s3cret" in done.output) == (2, True, False)
+    assert "mssql:/" in done.output and "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.sql:3:1: 'tcp://ServerA:4022' is not '@address'",
+        "C:/shop/a:b@c.sql is not a script",
+        "mssql://me@sql01:1433 does not answer",
+    ],
+)
+def test_an_error_without_a_password_is_shown_as_it_is(text: str) -> None:
+    assert masked(text) == text
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,13 @@ def test_a_url_states_a_server(
         "mssql://hopline:s3/cr?e#t:s3cret@sql01",
         "mssql://hopline@sql01?PWD=s3cret",
         "mssql://hopline@sql01?Password=s3cret&Encrypt=yes",
+        "mssql://hopline@sql01?Encrypt=yes;PWD=s3cret",
+        "mssql://hopline@sql01?Encrypt=yes%3Bp%77d%20=s3cret",
+        "mssql://hopline@sql01/master;PWD=s3cret",
+        "mssql://hopline;PWD=s3cret@sql01",
+        "mssql://hopline%3Bpwd%3Ds3cret@sql01",
+        "mssql://hopline@sql01;PWD=s3cret",
+        "mssql://sa%3As3cret@sql01",
         "postgresql://hopline:s3cret@sql01",
     ],
 )
@@ -56,6 +63,11 @@ def test_a_password_is_refused_and_not_printed(text: str) -> None:
         "mssql://a,b", "mssql://[::1]:1433", "mssql://a;UID=s3cret", "mssql://a:x", "mssql://a b",
         "mssql://sql01:0", "mssql://sql01:65536", "=mssql://sql01", "A/D=mssql://sql01",
         "postgresql://s3cret@sql01", "mssql://sql01?APP=s3cret", "mssql://sql01?UID=s3cret",
+        "mssql://sql01?s3cret", "mssql://sql01?s3cret=1", "mssql://sql01/a;s3cret",
+        "mssql://sql01/a:s3cret", "mssql://sql01/a%7Bs3cret", "mssql://a=s3cret@sql01",
+        "mssql://a}s3cret@sql01", "mssql://sql01{s3cret", "mssql://sql01%3Bs3cret",
+        "mssql://sql01\\PROD{s3cret", "mssql://sql01?Encrypt=yes;s3cret",
+        "mssql://sql01?Encrypt=yes:s3cret", "mssql://sql01?ServerCertificate={s3cret}",
     ],
 )  # fmt: skip
 def test_any_other_text_is_wrong_use_and_not_printed(text: str) -> None:
@@ -63,6 +75,28 @@ def test_any_other_text_is_wrong_use_and_not_printed(text: str) -> None:
         read_url(text)
     assert refused.value.exit_code == 2 and refused.value.remedy
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("mssql://a=b@sql01", "the user of a URL must not contain any of : ; = { }"),
+        ("mssql://sql01/a%3Bb", "the database of a URL must not contain any of : ; = { }"),
+        ("mssql://sql01?encrypt=a%3Bb", "the option Encrypt of a URL must not contain any of : ;"),
+        ("mssql://sql01?Encrypt=yes&APP=x", "option 2 of a URL is unknown"),
+        ("mssql://sql01:99999", "the port of a URL is not a port"),
+    ],
+)
+def test_an_error_names_the_wrong_part(text: str, part: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_url(text)
+    assert refused.value.message.startswith(f"--connect: {part}")
+
+
+def test_a_certificate_may_be_on_a_drive_and_names_may_look_like_secrets() -> None:
+    server = read_url("TokenStore=mssql://pwd@token01/Secrets?ServerCertificate=C:\\pwd\\a.pem")
+    assert (server.name, server.database, server.user) == ("TokenStore", "Secrets", "pwd")
+    assert server.options == {"ServerCertificate": "C:\\pwd\\a.pem"}
 
 
 def test_a_login_without_a_user_is_that_of_the_own_account() -> None:

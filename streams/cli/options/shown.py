@@ -1,4 +1,7 @@
-"""Reject secrets on the command line: the process list is visible to all users."""
+"""Reject secrets on the command line: the process list is visible to all users.
+
+Nor do errors show the password of a URL, because they are often copied into a log or a ticket.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from click.core import ParameterSource
 
 from streams.errors import UsageError
 
-_PASSWORD = re.compile(r"//[^/@:]*:.*@|[?&]\w*password=", re.IGNORECASE)
+_PASSWORD = re.compile(r"//[^/:]*:.*@|[?&]\w*password=", re.IGNORECASE)
+_OF_URL = re.compile(r"\b(?!tcp:)(\w[\w+.-]+:/+).*:.*@", re.IGNORECASE)
+"""The login of a URL. A path has one slash; an address of a route (tcp) has no login."""
+_OF_KEYWORD = re.compile(r"([?&;]\s*\w*(?:password|pwd)\s*=)[^&;\n]+", re.IGNORECASE)
 
 
 def refuse_store_password(
@@ -34,6 +40,11 @@ def refuse_token(
             "Set HOPLINE_DASHBOARD_TOKEN.",
         )
     return value
+
+
+def masked(text: str) -> str:
+    """Return an error's text without the passwords of the URLs in it."""
+    return _OF_KEYWORD.sub(r"\1***", _OF_URL.sub(r"\1***@", text))
 
 
 def _is_argument(context: click.Context, parameter: click.Parameter) -> bool:
