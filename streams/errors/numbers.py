@@ -62,6 +62,7 @@ class Number(IntEnum):
     CONVERSATIONS_ENDED_HERE = 9719
     CONVERSATIONS_ENDED_THERE = 9720
     # DDL
+    NOT_FIRST_IN_BATCH = 111
     OBJECT_IN_USE = 3716
     TYPE_REPEATED = 8403
     CONTRACT_REPEATED = 8404
@@ -150,6 +151,7 @@ class Number(IntEnum):
 
 
 _TEXTS: dict[int, str] = {
+    111: "the statement must be the first of its batch",
     2601: "the database already has a conversation with this id",
     3716: "the object cannot be dropped because another object uses it",
     8402: "the error code of END CONVERSATION must be an int",

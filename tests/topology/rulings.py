@@ -42,6 +42,11 @@ DDL = (
            DOCUMENTED, "CREATE ENDPOINT"),
     Ruling("L13", "An object that no script creates is no error if the scripts show only a part of "
            "its database.", OURS),
+    Ruling("L14", "A procedure, function or trigger that is not the first statement of its batch "
+           "is refused (111). Reported only in scripts that use GO, and the batch is nevertheless "
+           "applied.", f"{DOCUMENTED}; the number is our choice", "Rules for Using Batches"),
+    Ruling("L15", "A queue of RECEIVE and an activated procedure that no script creates are "
+           "reported if the scripts create other queues, or other procedures that receive.", OURS),
 )  # fmt: skip
 RESTORE = (
     Ruling("T1", "RESTORE ... WITH ENABLE_BROKER, NEW_BROKER or ERROR_BROKER_CONVERSATIONS acts as "

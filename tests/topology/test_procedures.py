@@ -170,10 +170,10 @@ def test_the_types_that_limit_end_conversation(
 @pytest.mark.parametrize(
     ("script", "begins"),
     [
-        ("CREATE PROC p AS {0}\nGO\nALTER PROC dbo.p AS {1}", ["B"]),
-        ("CREATE PROC p AS {0}\nGO\nCREATE OR ALTER PROC P AS {1}", ["B"]),
-        ("CREATE PROC p AS {0}\nGO\nDROP PROC p\nGO\nCREATE PROC p AS {1}", ["B"]),
-        ("CREATE PROC p AS {0}\nGO\nDROP PROC p", None),
+        ("GO\nCREATE PROC p AS {0}\nGO\nALTER PROC dbo.p AS {1}", ["B"]),
+        ("GO\nCREATE PROC p AS {0}\nGO\nCREATE OR ALTER PROC P AS {1}", ["B"]),
+        ("GO\nCREATE PROC p AS {0}\nGO\nDROP PROC p\nGO\nCREATE PROC p AS {1}", ["B"]),
+        ("GO\nCREATE PROC p AS {0}\nGO\nDROP PROC p", None),
         ("CREATE TRIGGER p ON t AFTER INSERT, UPDATE AS {0}", ["A"]),
         ("CREATE PROC [a].[p] WITH EXECUTE AS OWNER, RECOMPILE AS {0}", ["A"]),
         ("ALTER PROC p AS {0}", ["A"]),  # it may have been created before

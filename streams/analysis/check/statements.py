@@ -57,6 +57,10 @@ CHECKS = (
         "statement without effect, or one that SQL Server refuses if the scripts show all objects "
         "(such as DROP of an object in use). An info names an object that a statement needs and "
         "that no script creates, if the scripts do not create the database either. "
+        "In a script that uses GO, a procedure, function or trigger must be the first statement of "
+        "its batch. RECEIVE needs its queue, and a queue the procedure that it activates: this is "
+        "reported only if the scripts create other queues, or other procedures that receive. "
+        "A script with :connect to several servers is read as the script of one instance. "
         "For each instance, one finding of severity info counts the statements that may concern "
         "dialogs but whose effect is known only when they run. The topology does not contain their "
         "effects, so no command considers them.",

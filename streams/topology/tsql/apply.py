@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streams.errors import InputError
-from streams.topology.findings import Severity, Skipped
+from streams.topology.findings import Severity, Skipped, Source
 from streams.topology.tsql.apply_code import CODE_HANDLERS
 from streams.topology.tsql.apply_drop import DROP_HANDLERS
 from streams.topology.tsql.apply_objects import OBJECT_HANDLERS
@@ -18,6 +18,7 @@ from streams.topology.tsql.draft import InstanceDraft, Notes
 from streams.topology.tsql.evidence import Evidence
 from streams.topology.tsql.lexer import Lexer
 from streams.topology.tsql.script import Script
+from streams.topology.tsql.sqlcmd import connected_server
 from streams.topology.tsql.statements import Misread, Statement, Step
 from streams.topology.tsql.tokens import Reading
 from streams.topology.tsql.walk import statements
@@ -62,6 +63,7 @@ def apply_script(
         match item:
             case Skipped():
                 _leave_out(script, item)
+                _connect(script, item)
             case Misread():
                 _misread(script, item)
             case Step():
@@ -74,6 +76,24 @@ def apply_script(
 def _leave_out(script: Script, item: Skipped) -> None:
     script.instance.leave_out(item)
     script.notes.skipped.append(item)
+
+
+def _connect(script: Script, item: Skipped) -> None:
+    """Report the first ``:connect`` to another server than the one before it."""
+    server = connected_server(item.kind)
+    first = script.server
+    if not server or script.server_differs:
+        return
+    script.server = first or server
+    if server.casefold() != script.server.casefold():
+        script.server_differs = True
+        name = script.instance.base.name
+        finding = ddl_finding(
+            f"the script runs on {first} and on {server}, but is read as a script of {name}",
+            "Split the script, and import each part under the NAME of its server.",
+            name, Source(item.file, item.line, item.column), severity=Severity.WARNING,
+        )  # fmt: skip
+        script.notes.findings.append(finding)
 
 
 def _misread(script: Script, item: Misread) -> None:

@@ -20,7 +20,12 @@ from streams.topology.tsql.evidence import (
 )
 from streams.topology.tsql.modules import schema_name
 from streams.topology.tsql.script import NO_DATABASE, Script
-from streams.topology.tsql.statements import CreateNotification, DefineModule, Statement
+from streams.topology.tsql.statements import (
+    CreateNotification,
+    DefineModule,
+    MisplaceModule,
+    Statement,
+)
 
 
 def _loose(script: Script, s: Evidence) -> None:
@@ -57,6 +62,13 @@ def _define(script: Script, s: DefineModule) -> None:
         script.no_such("procedure", s.name[-1], database, s.source)
     else:
         script.add(database, database.procedures, "procedure", s.body)
+
+
+def _misplace(script: Script, s: MisplaceModule) -> None:
+    """Report that SQL Server refuses a batch, whose statements are nevertheless applied."""
+    what = f"{s.what} follows other statements, so SQL Server refuses the whole batch"
+    database, number = script.selected(s.source), Number.NOT_FIRST_IN_BATCH
+    script.refuse(database, s.source, what, "Write GO before the statement.", number)
 
 
 def _notify(script: Script, s: CreateNotification) -> None:
@@ -97,6 +109,7 @@ CODE_HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {
     Calls: _call,
     Sends: _call,
     DefineModule: _define,
+    MisplaceModule: _misplace,
     CreateNotification: _notify,
     EnterText: _enter,
     LeaveText: _leave,

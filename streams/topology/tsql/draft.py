@@ -91,18 +91,28 @@ class Objects(dict[str, _D]):
         return tuple(sorted(self._users.get((kind, name), ()), key=self._order.__getitem__))
 
 
+def last_part(name: str) -> str:
+    """Return a name without database and schema, case-folded."""
+    return name.rpartition(".")[2].casefold()
+
+
 class Sysnames(Objects[_D]):
-    """Objects with case-insensitive names, like all names of type sysname (U-01)."""
+    """Objects with case-insensitive names, like all names of type sysname (U-01).
+
+    ``ever``: the last parts of all names so far, case-folded, including those of removed objects.
+    """
 
     def __init__(
         self, objects: Mapping[str, _D], uses: Callable[[_D], Iterable[Use]] = _nothing
     ) -> None:
         self._keys: dict[str, str] = {}
+        self.ever: set[str] = set()
         super().__init__(objects, uses)
 
     def __setitem__(self, name: str, found: _D) -> None:
         super().__setitem__(name, found)
         self._keys.setdefault(name.casefold(), name)
+        self.ever.add(last_part(name))
 
     def __delitem__(self, name: str) -> None:
         super().__delitem__(name)
@@ -197,13 +207,16 @@ class DatabaseDraft:
         for body, _ in self._loose.values():
             body.drop_service(service.name)
 
-    def build(self) -> Database:
-        """Return the current database."""
+    def code(self) -> dict[str, Procedure]:
+        """Return the procedures, and the loose statements of each script as a procedure."""
         loose = {
             name: body.build(name, source, self.services)
             for name, (body, source) in self._loose.items()
         }
-        procedures = {**self.procedures, **loose}
+        return {**self.procedures, **loose}
+
+    def build(self) -> Database:
+        """Return the current database."""
         return replace(
             self.base,
             message_types=self.message_types,
@@ -215,7 +228,7 @@ class DatabaseDraft:
             bindings=tuple(self.bindings.values()),
             certificates=dict(self.certificates),
             grants=tuple(self.grants),
-            procedures={name: self._located(p) for name, p in procedures.items()},
+            procedures={name: self._located(p) for name, p in self.code().items()},
             routes=tuple(self._routes[key] for key in sorted(self._routes)),
         )
 

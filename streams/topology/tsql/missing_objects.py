@@ -15,9 +15,12 @@ from streams.errors import Number, text_of
 from streams.system_names import SYSTEM_QUEUES, SYSTEM_SERVICES
 from streams.topology.findings import Finding, Severity, Source
 from streams.topology.system import SYSTEM_CONTRACTS
-from streams.topology.tsql.draft import DatabaseDraft, InstanceDraft, Notes
+from streams.topology.tsql.draft import DatabaseDraft, InstanceDraft, Notes, last_part
 from streams.topology.tsql.script import SYSTEM_DATABASES
 from streams.topology.validate import ddl_finding
+
+_SYSTEM_PROCEDURE = "sp_"
+"""Every database finds such a procedure in master."""
 
 
 class _Use(NamedTuple):
@@ -29,18 +32,38 @@ class _Use(NamedTuple):
     number: Number | None = Number.OBJECT_MISSING
 
 
+class _Known(NamedTuple):
+    """The last parts of the names of all objects that an instance has had so far.
+
+    An object with this name that is in another schema or database, or that was dropped, is not
+    missing: the engine looks for a name without a schema in that of the code first.
+    """
+
+    queues: frozenset[str]
+    procedures: frozenset[str]
+
+
 def find_missing_objects(instance: InstanceDraft, notes: Notes) -> None:
     """Report each object that a statement of the instance's scripts needs and none creates."""
     if not instance.complete:
         return
+    known = _known(instance)
     for database in instance.user_databases():
         name = database.base.name
         if name.casefold() not in SYSTEM_DATABASES:
             severity = Severity.WARNING if database.created else Severity.INFO
-            for use in (*_uses(database), *(_schemas(database) if instance.knows_schemas else ())):
+            schemas = _schemas(database) if instance.knows_schemas else ()
+            for use in (*_uses(database), *schemas, *_of_code(database, known)):
                 notes.findings.append(_finding(use, f"{instance.base.name}/{name}", severity))
     for use in _of_endpoint(instance):
         notes.findings.append(_finding(use, instance.base.name, Severity.WARNING))
+
+
+def _known(instance: InstanceDraft) -> _Known:
+    every = tuple(instance.user_databases())
+    queues = {name for one in every for name in one.queues.ever}
+    procedures = {name for one in every for name in one.procedures.ever}
+    return _Known(frozenset(queues.union(map(last_part, SYSTEM_QUEUES))), frozenset(procedures))
 
 
 def _finding(use: _Use, subject: str, severity: Severity) -> Finding:
@@ -69,6 +92,34 @@ def _uses(database: DatabaseDraft) -> Iterator[_Use]:
             yield _Use(user, f"contract {priority.contract}", priority.source)
         if _is_missing(priority.local_service, SYSTEM_SERVICES.union(services)):
             yield _Use(user, f"service {priority.local_service}", priority.source)
+
+
+def _of_code(database: DatabaseDraft, known: _Known) -> Iterator[_Use]:
+    """Yield the missing queues of RECEIVE, and the missing procedures that queues activate.
+
+    Only if the scripts create other queues here (other procedures that read queues); otherwise
+    these objects are probably in other scripts. A queue with a prefix may be in another database,
+    and a snapshot with queues does not contain their procedures.
+    """
+    code = database.code().values()
+    queues = {last_part(service.queue) for service in database.services.values()}
+    readers = [one for one in code if one.receives and not one.is_notification]
+    for reader in readers if database.queues.ever else ():
+        for queue in reader.receives:
+            name = last_part(queue)
+            if "." not in queue and name not in known.queues and name not in queues:
+                queues.add(name)
+                yield _Use(reader.name, f"queue {queue}", reader.source, None)
+    for declared in database.queues.values() if readers and not database.base.queues else ():
+        name = "" if declared.activation is None else last_part(declared.activation)
+        if name and name not in known.procedures and _is_own(str(declared.activation)):
+            used = f"procedure {declared.activation}"
+            yield _Use(f"queue {declared.name}", used, declared.source, None)
+
+
+def _is_own(procedure: str) -> bool:
+    """Return whether a procedure is certainly looked for in the database of its queue."""
+    return procedure.count(".") < 2 and not last_part(procedure).startswith(_SYSTEM_PROCEDURE)
 
 
 def _of_endpoint(instance: InstanceDraft) -> Iterator[_Use]:

@@ -126,6 +126,21 @@ def module_begins(cursor: Cursor) -> bool:
     return cursor.peek(behind).upper in _KINDS
 
 
+def must_be_first(cursor: Cursor) -> str:
+    """Return the first words of a module that must be the first statement of its batch, or "".
+
+    A view may be a part of CREATE SCHEMA. GRANT CREATE PROCEDURE creates none.
+    """
+    before = cursor.tokens[cursor.at - 1] if cursor.at else None
+    if not module_begins(cursor) or before is None:
+        return ""
+    if before.is_mark(",") or before.upper in ("DENY", "GRANT", "REVOKE"):
+        return ""
+    behind = 3 if cursor.is_words("CREATE", "OR", "ALTER") else 1
+    kind = _KINDS[cursor.peek(behind).upper]
+    return "" if kind == "VIEW" else f"{cursor.token.upper} {kind}"
+
+
 def module_head(cursor: Cursor) -> Module:
     """Read a module's head up to its body; parameters, columns and options are ignored."""
     source = cursor.source()

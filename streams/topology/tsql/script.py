@@ -21,7 +21,8 @@ class Script:
     """The state of the script: its instance, its current database, and the time.
 
     ``guarded``: the statement is under a condition, so a missing effect is not reported.
-    ``effect``: whether the statement has had an effect.
+    ``effect``: whether the statement has had an effect. ``server``: that of the first ``:connect``;
+    ``server_differs``: another one has followed.
     """
 
     def __init__(
@@ -35,6 +36,8 @@ class Script:
         self.guarded = False
         self.effect = True
         self.left: list[str | None] = []
+        self.server = ""
+        self.server_differs = False
 
     def selected(self, source: Source) -> DatabaseDraft | None:
         """Return the current database, if any: the selected or the only database."""
@@ -95,7 +98,12 @@ class Script:
         self._report(database, source, message, remedy, None, Severity.WARNING)
 
     def refuse(
-        self, database: DatabaseDraft, source: Source, message: str, remedy: str, number: Number
+        self,
+        database: DatabaseDraft | None,
+        source: Source,
+        message: str,
+        remedy: str,
+        number: Number,
     ) -> None:
         """Report a statement that the engine refuses whatever the database contains."""
         self.effect = False

@@ -24,6 +24,14 @@ _ELSEWHERE = {
 }
 
 
+_CONNECT = re.compile(r"(:connect)\s+(\S+)", re.IGNORECASE)
+_SERVER = re.compile(
+    r"(?:(?:tcp|np|lpc|admin):)?(?P<host>[a-z][\w-]*)(?:\.[\w.-]+)?(?P<instance>\\[\w$]+)?(?:,\d+)?",
+    re.IGNORECASE,
+)
+_THIS_HOST = frozenset({"local", "localhost"})
+
+
 class SqlcmdVariables:
     """The variables that a script has set so far; their names are case-insensitive.
 
@@ -82,6 +90,25 @@ class SqlcmdVariables:
         message = f"its sqlcmd variables add more than {self._limit:,} characters"
         remedy = "Write the values out."
         return InputError(message, file=file, line=line, column=column, remedy=remedy)
+
+
+def without_login(directive: str) -> str:
+    """Return a directive without the user and the password that ``:connect`` may have."""
+    found = _CONNECT.match(directive)
+    return directive if found is None else f"{found[1]} {found[2]}"
+
+
+def connected_server(directive: str) -> str:
+    """Return the server of ``:connect``, or "" if another name may mean the same server.
+
+    Servers with different results are different: variables, IP addresses and names of the own host
+    are left out, and domain and port are removed.
+    """
+    found = _CONNECT.match(directive)
+    server = _SERVER.fullmatch(found[2].strip('"')) if found else None
+    if server is None or server["host"].casefold() in _THIS_HOST:
+        return ""
+    return server["host"] + (server["instance"] or "")
 
 
 def leads_elsewhere(directive: str) -> str:

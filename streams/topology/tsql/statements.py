@@ -267,6 +267,13 @@ class SetPermission(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class MisplaceModule(Statement):
+    """A module that is not the first statement of its batch; ``what``: its first words."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class DefineModule(Statement):
     """CREATE or ALTER of a procedure, function, trigger or view, with its body's dialogs."""
 

@@ -19,12 +19,12 @@ from streams.topology.tsql.endings import Endings
 from streams.topology.tsql.evidence import BeginsDialog, Calls, EnterText, Evidence, LeaveText
 from streams.topology.tsql.execute import Execution, execution
 from streams.topology.tsql.lexer import Lexer
-from streams.topology.tsql.modules import Module, module_begins, module_head
-from streams.topology.tsql.sqlcmd import leads_elsewhere
-from streams.topology.tsql.statements import Misread, Statement, Step, Use
+from streams.topology.tsql.modules import Module, module_begins, module_head, must_be_first
+from streams.topology.tsql.sqlcmd import leads_elsewhere, without_login
+from streams.topology.tsql.statements import MisplaceModule, Misread, Statement, Step, Use
 from streams.topology.tsql.structure import structures
 from streams.topology.tsql.table import TABLE, Words, row_of, understood
-from streams.topology.tsql.tokens import Reading, Token, TokenType
+from streams.topology.tsql.tokens import GO_LINE, Reading, Token, TokenType
 from streams.topology.tsql.variables import Budget, Variables
 
 Item = Step | Skipped | Misread
@@ -73,6 +73,8 @@ class Walker:
         self.blocks: Blocks = Blocks(cursor.variables, outer.blocks if outer else None)
         self.endings = Endings()
         self._inherited = self.module
+        self._lexer = lexer
+        self._begun = self._is_refused = False
 
     def go_on(self, cursor: Cursor) -> None:
         """Continue with the next part of the batch, with the same variables and blocks."""
@@ -85,6 +87,9 @@ class Walker:
         while cursor.token.kind is not TokenType.END:
             if cursor.accept_mark(";"):
                 continue
+            if cursor.token.kind is not TokenType.DIRECTIVE:
+                yield from self._misplaced()
+                self._begun = True
             if not structures(cursor, self.blocks, self.endings):
                 yield from self._statement()
                 self.blocks.completed(cursor)
@@ -94,6 +99,19 @@ class Walker:
         if self.module is not None and self.module is not self._inherited:
             define = self.module.define(system_types=self.endings.system_types)
             yield Step(f"CREATE {self.module.kind}", define, *self.blocks.under())
+
+    def _misplaced(self) -> Iterator[Item]:
+        """Yield the batch's first module with statements before it.
+
+        A script without GO may be for a tool that separates batches differently. A module under
+        a condition is a syntax error (156).
+        """
+        if not self._begun or self._is_refused or self.blocks.frames:
+            return
+        what = must_be_first(self.cursor)
+        if what and (self.depth or GO_LINE.search(self._lexer.text)):
+            self._is_refused = True
+            yield Step("", MisplaceModule(self.cursor.source(), what))
 
     # --- Statements ------------------------------------------------------------------------------
 
@@ -116,7 +134,7 @@ class Walker:
                 yield from self._understood(words, start)
 
     def _directive(self) -> Skipped:
-        source, text = self.cursor.source(), self.cursor.next().text
+        source, text = self.cursor.source(), without_login(self.cursor.next().text)
         return Skipped(text, source.file, source.line, source.column, leads_elsewhere(text))
 
     def _head(self, start: int) -> Iterator[Item]:
