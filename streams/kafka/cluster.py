@@ -201,8 +201,8 @@ class Cluster:
         except (UnsupportedError, UsageError) as error:
             if exact:
                 log.warning(
-                    "Gaps in %s are not checked, because aiokafka cannot connect (%s). Only "
-                    "trusted applications may write there.", ", ".join(sorted(exact)), error,
+                    "Gaps in %s are not checked, because aiokafka cannot connect (%s). Allow "
+                    "only trusted applications to write there.", ", ".join(sorted(exact)), error,
                 )  # fmt: skip
             return None
 

@@ -70,7 +70,7 @@ def show_coloured(text: str) -> None:
 def write(content: str) -> None:
     """Print a script or a document: to a file or pipe unchanged, to a terminal escaped.
 
-    ``color`` prevents that click removes parts of names that look like colours.
+    ``color`` keeps click from removing parts of names that look like ANSI colour codes.
     """
     click.echo(lines(content) if sys.stdout.isatty() else content, nl=False, color=True)
 
