@@ -30,7 +30,7 @@ The elements of a typical document have few namespaces, but 240 kB can contain 1
 CHECKED = 5_000
 """Maximum nodes of a document that is checked against a schema: elements and attributes.
 
-The attributes of an element also count as the square of their number, divided by 50. A worker
+Attributes also count: those of an element as the square of their number, divided by 50. A worker
 needs 20 to 50 µs per node of a simple schema. If the schema has list types, each item of a text
 also counts as a node; if it has patterns, a text also counts by its length.
 """

@@ -1,7 +1,7 @@
 """Call a message's handler until it succeeds (reference 4.11, 4.12).
 
-An exception is a rollback. The fifth rollback in a row disables the queue, and the message remains
-in it. The handler is retried when the queue is enabled.
+An exception causes a rollback. The fifth rollback in a row disables the queue, and the message
+remains in it. The handler is retried when the queue is enabled.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ of the application. So a handler that runs again after a crash repeats the same 
 endpoint worker skips those that it has applied.
 
 A statement that endpoint workers could not read fails when the handler issues it, not when it is
-sent. Its fields may come from the message, and only a failure of the handler is a rollback.
+sent: only a failure of the handler causes a rollback, and the statement's fields may come from the
+message.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ class Dialog:
         """BEGIN DIALOG from this service, by default WITH RELATED_CONVERSATION.
 
         A related dialog's messages reach the same handler, but never in parallel with this
-        dialog's. ``contract`` defaults to this dialog's, ``lifetime`` is in seconds.
+        dialog's. ``contract`` defaults to this dialog's contract; ``lifetime`` is in seconds.
         """
         mine = self.conversation
         contract = self.contract if contract is None else contract

@@ -56,7 +56,7 @@ class Window:
 class Figures:
     """Cached queries to a store; each is repeated when its window moves or data is added.
 
-    Thread-safe. ``now`` returns epoch milliseconds, ``every`` is the refresh interval of pages, in
+    Thread-safe. ``now`` returns epoch milliseconds; ``every`` is the refresh interval of pages, in
     seconds.
     """
 

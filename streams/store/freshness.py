@@ -24,7 +24,7 @@ class Reading(Enum):
     """Whether the figures describe the present."""
 
     CURRENT = "current"
-    """All queries have read all records until less than a minute ago."""
+    """All queries have read all records that are at least a minute old."""
     BEHIND = "behind"
     """The monitor runs, but a query has not read the records of the last minute."""
     STOPPED = "stopped"

@@ -92,7 +92,7 @@ class ImportOptions:
 )
 @click.option(
     "--topology", metavar="TOPOLOGY",
-    help="Topology that locates services and names instances.",
+    help="Topology that locates services and maps the names of instances.",
 )  # fmt: skip
 @click.option("--database", metavar="NAME", help="Database, if the input does not name one.")
 @click.option(

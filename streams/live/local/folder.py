@@ -29,7 +29,7 @@ class System:
 
     ``embedded``: whether its broker is the embedded one. ``instances``: all instances in the
     catalog at that time, including those outside the topology. ``keeper``: process id of the
-    supervisor. ``folder`` is the topology's folder, ``agents`` are its agents by name.
+    supervisor. ``folder`` is the topology's folder; ``agents`` are its agents by name.
     """
 
     keeper: int
@@ -52,7 +52,7 @@ class System:
 class WorkerProcess:
     """A process of workers of one role, or an agent.
 
-    ``started`` is Unix time in seconds, ``restarts`` counts the restarts. ``port``: where the
+    ``started`` is Unix time in seconds; ``restarts`` counts the restarts. ``port``: where the
     process serves HTTP on loopback; 0 if an older version started the process.
     """
 

@@ -21,8 +21,8 @@ class Script:
     """The state of the script: its instance, its current database, and the time.
 
     ``guarded``: the statement is under a condition, so a missing effect is not reported.
-    ``effect``: whether the statement has had an effect. ``server``: that of the first ``:connect``;
-    ``server_differs``: another one has followed.
+    ``effect``: whether the statement has had an effect. ``server``: that of the first
+    ``:connect``; ``server_differs``: another one has followed.
     """
 
     def __init__(

@@ -69,9 +69,9 @@ class Intake:
     def read(self, message: Message, read_at: float) -> Input:
         """Decode a record that was read at ``read_at``; return the error if it is malformed.
 
-        Raises HeldBackError for a statement that is encoded with an unknown schema, because the
-        application may assume that the statement was accepted. Other records with an unknown schema
-        are repeated by their senders.
+        Raises HeldBackError for a statement that is encoded with an unknown schema: it must not be
+        rejected, because the application may assume that it was accepted. Other records with an
+        unknown schema are repeated by their senders.
         """
         try:
             try:
