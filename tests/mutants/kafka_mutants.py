@@ -3234,7 +3234,8 @@ MUTANTS = (
         "monitor/lifecycle.py",
         "(removed & numbered)",
         "removed",
-        "monitor/test_lifecycle.py::test_a_removed_copy_without_a_side_or_a_number_has_no_row",
+        "monitor/test_lifecycle.py::test_rows_of_a_message"
+        "[a_removed_copy_without_a_side_or_a_number_has_no_row]",
     ),
     # --- ids of statements
     KafkaMutant(
