@@ -52,8 +52,60 @@ def _rounded(row: LatencyWindow) -> LatencyWindow:
     return replace(row, p50=p50, p95=p95, p99=p99)
 
 
-def test_the_legs_of_a_message_add_up(spark: SparkSession) -> None:
-    rows = _latencies(_computed(spark, [Stored(Delivery().headers)]))
+MOST_VISITS = Limits().hops + 2
+LONGEST, TOO_LONG = "just fits", "too large"
+"""Names of services, of one length, because the services' names count too."""
+NAME = "x" * (latency.LONGEST_PATH - len(LONGEST + Delivery().to_service) - len("A>"))
+SYSTEM = (Flag.END, Flag.ERROR, Flag.UNSEQUENCED)
+GIVEN: dict[str, list[Delivery]] = {
+    "plain": [Delivery()],
+    "gateway": [
+        Delivery(visits=(("ServerA", NOON), ("Server", NOON), ("ServerB/DatabaseB", NOON)))
+    ],
+    "left out": [
+        Delivery(visits=(("ServerA/DatabaseA", NOON),)),
+        Delivery(visits=()),
+        *(Delivery(flags=flag) for flag in SYSTEM),
+    ],
+    "skips": [Delivery(flags=Flag.SKIPS)],
+    **{
+        f"{count} visits": [Delivery(visits=tuple((f"I{n}", NOON + n) for n in range(count)))]
+        for count in (MOST_VISITS, MOST_VISITS + 1, 63)
+    },
+    LONGEST: [Delivery(visits=(("A", NOON), (NAME, NOON + 3)))],
+    TOO_LONG: [Delivery(visits=(("A", NOON), (f"{NAME}x", NOON + 3)))],
+    "long names": [Delivery(visits=tuple((f"{n}" * 4_000, NOON + n) for n in range(4)))],
+    "ahead": [Delivery(visits=(("ServerA", NOON), ("ServerB/DatabaseB", NOON + 7_200_000)))],
+    "skewed": [Delivery(visits=(("ServerA", NOON - 5), ("ServerB/DatabaseB", NOON - 2)))],
+    "many": [
+        Delivery(id=n, visits=(("ServerA", NOON), ("B/D", NOON + n)), enqueued_at=NOON)
+        for n in range(3 * latency.HISTOGRAM_BINS)
+    ],
+}
+"""Messages by the service that they are from."""
+
+
+Found = dict[str, list[LatencyWindow]]
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> Found:
+    """Return the rows of each service: one job for all, because a job takes seconds."""
+    rows = _computed(
+        spark,
+        [
+            Stored(replace(delivery, from_service=service).headers)
+            for service, deliveries in GIVEN.items()
+            for delivery in deliveries
+        ],
+    )
+    latencies = _latencies(rows)
+    assert len(latencies) == len(rows)
+    return {service: [row for row in latencies if row.from_service == service] for service in GIVEN}
+
+
+def test_the_legs_of_a_message_add_up(found: Found) -> None:
+    rows = found["plain"]
     assert [(r.leg, r.leg_from, r.leg_to, r.max) for r in rows] == [
         (0, "ServerA", "ServerB/DatabaseB", 9),
         (1, "", "ServerA", 2),
@@ -65,49 +117,32 @@ def test_the_legs_of_a_message_add_up(spark: SparkSession) -> None:
     }
 
 
-def test_a_path_names_an_instance_that_is_not_the_targets_own(spark: SparkSession) -> None:
-    gateway = (("ServerA", NOON), ("Server", NOON), ("ServerB/DatabaseB", NOON))
-    (row, *_) = _latencies(_computed(spark, [Stored(Delivery(visits=gateway).headers)]))
+def test_a_path_names_an_instance_that_is_not_the_targets_own(found: Found) -> None:
+    (row, *_) = found["gateway"]
     assert (row.path, row.hops) == ("ServerA>Server>ServerB/DatabaseB", 2)
 
 
-@pytest.mark.long
-def test_system_messages_and_those_that_never_travelled_are_left_out(spark: SparkSession) -> None:
-    local = Delivery(visits=(("ServerA/DatabaseA", NOON),))
-    system = [Delivery(flags=flag) for flag in (Flag.END, Flag.ERROR, Flag.UNSEQUENCED)]
-    records = [Stored(d.headers) for d in (local, Delivery(visits=()), *system)]
-    assert _computed(spark, records) == []
-    assert len(_computed(spark, [Stored(Delivery(flags=Flag.SKIPS).headers)])) == 4
+def test_system_messages_and_those_that_never_travelled_are_left_out(found: Found) -> None:
+    assert found["left out"] == []
+    assert len(found["skips"]) == 4
 
 
-@pytest.mark.long
-def test_a_path_with_more_visits_than_hops_allow_has_only_its_total(spark: SparkSession) -> None:
-    most = Limits().hops + 2
-    for count, legs in ((most, most + 1), (most + 1, 1), (63, 1)):
-        visits = tuple((f"I{n}", NOON + n) for n in range(count))
-        rows = _latencies(_computed(spark, [Stored(Delivery(visits=visits).headers)]))
+def test_a_path_with_more_visits_than_hops_allow_has_only_its_total(found: Found) -> None:
+    for count, legs in ((MOST_VISITS, MOST_VISITS + 1), (MOST_VISITS + 1, 1), (63, 1)):
+        rows = found[f"{count} visits"]
         assert len(rows) == legs
         assert (rows[0].leg, rows[0].max, rows[0].hops) == (0, count - 1, count - 1)
-        assert rows[0].path == ">".join(name for name, _ in visits)
+        assert rows[0].path == ">".join(f"I{n}" for n in range(count))
 
 
-@pytest.mark.long
-def test_a_path_with_long_names_has_only_its_total_and_is_clipped(spark: SparkSession) -> None:
+def test_a_path_with_long_names_has_only_its_total_and_is_clipped(found: Found) -> None:
     """Each leg would be a row with all names."""
+    assert [(row.leg, row.path) for row in found[LONGEST]] == [
+        (leg, f"A>{NAME}") for leg in range(3)
+    ]
+    assert [(row.leg, row.path, row.max) for row in found[TOO_LONG]] == [(0, f"A>{NAME}x", 3)]
+    (row,) = found["long names"]
     longest = latency.LONGEST_PATH
-    services = len(Delivery().from_service + Delivery().to_service)
-    name = "x" * (longest - services - len("A>"))
-    short, long, full = (
-        _latencies(_computed(spark, [Stored(delivery.headers)]))
-        for delivery in (
-            Delivery(visits=(("A", NOON), (name, NOON + 3))),
-            Delivery(visits=(("A", NOON), (f"{name}x", NOON + 3))),
-            Delivery(visits=tuple((f"{n}" * 4_000, NOON + n) for n in range(4))),
-        )
-    )
-    assert [(row.leg, row.path) for row in short] == [(leg, f"A>{name}") for leg in range(3)]
-    assert [(row.leg, row.path, row.max) for row in long] == [(0, f"A>{name}x", 3)]
-    (row,) = full
     first, last = ("0" * longest + "...", "3" * longest + "...")
     assert (row.path, row.leg_from, row.leg_to, row.target) == (first, first, last, last)
     assert (row.leg, row.max, row.hops) == (0, 3, 3)
@@ -132,18 +167,14 @@ def test_of_too_many_rows_of_a_batch_the_rest_is_left_out_and_counted(
     ]
 
 
-def test_a_clock_that_is_ahead_opens_no_window_in_the_future(spark: SparkSession) -> None:
-    ahead = NOON + 7_200_000
-    visits = (("ServerA", NOON), ("ServerB/DatabaseB", ahead))
-    rows = _latencies(_computed(spark, [Stored(Delivery(visits=visits).headers)]))
+def test_a_clock_that_is_ahead_opens_no_window_in_the_future(found: Found) -> None:
+    rows = found["ahead"]
     assert {row.window_start for row in rows} == {NOON - NOON % 10_000}
-    assert rows[0].max == ahead - NOON
+    assert rows[0].max == 7_200_000
 
 
-def test_negative_latencies_of_skewed_clocks_are_reported(spark: SparkSession) -> None:
-    visits = (("ServerA", NOON - 5), ("ServerB/DatabaseB", NOON - 2))
-    rows = _latencies(_computed(spark, [Stored(Delivery(visits=visits).headers)]))
-    assert [row.min for row in rows] == [-2, -5, 3]
+def test_negative_latencies_of_skewed_clocks_are_reported(found: Found) -> None:
+    assert [row.min for row in found["skewed"]] == [-2, -5, 3]
 
 
 def test_malformed_records_are_counted_by_topic_and_reason(spark: SparkSession) -> None:
@@ -162,12 +193,7 @@ def test_malformed_records_are_counted_by_topic_and_reason(spark: SparkSession) 
     )
 
 
-@pytest.mark.long
-def test_a_window_with_many_values_keeps_its_total(spark: SparkSession) -> None:
-    several = [
-        Delivery(id=n, visits=(("ServerA", NOON), ("B/D", NOON + n)), enqueued_at=NOON)
-        for n in range(3 * latency.HISTOGRAM_BINS)
-    ]
-    whole = _latencies(_computed(spark, [Stored(d.headers) for d in several]))[0]
+def test_a_window_with_many_values_keeps_its_total(found: Found) -> None:
+    whole = found["many"][0]
     assert len(whole.histogram) <= latency.HISTOGRAM_BINS
-    assert sum(count for _, count in whole.histogram) == whole.count == len(several)
+    assert sum(count for _, count in whole.histogram) == whole.count == len(GIVEN["many"])
