@@ -1,7 +1,8 @@
 # make setup   everything into .venv, locked; Kafka's and Spark's jars into the user's cache
 # make test    linters, types, layers, and one test of every capability on real components, in
 #              three processes; PROCESSES=N changes that
-# make test-all  make test, and then the tests that are marked long; what CI runs
+# make test-all  the same with the tests that are marked long, in one session; what CI runs
+# make lint    linters, types, layers
 # make browser a Chromium for the dashboard's tests, where there is none (make test does it)
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make fuzz    mutated inputs for every reader of files and every decoder, MINUTES=N, SEED=S
@@ -41,7 +42,7 @@ BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka
   kafka_endpoint kafka_end_to_end kafka_backlog open_dialogs kafka_agents kafka_memory kafka_heartbeats \
   kafka_partitions capture)
 
-.PHONY: setup browser test test-all test-containers explore fuzz soak mutants faults recount replay demo bench $(BENCHES) \
+.PHONY: setup browser lint test test-all test-containers explore fuzz soak mutants faults recount replay demo bench $(BENCHES) \
   bench-verify docs lock audit sbom package clean
 
 # setuptools comes first, and nothing is built in isolation, because pip installs without hashes what an
@@ -66,15 +67,19 @@ browser: setup
 	    apt-get install -y -qq chromium >/dev/null; } || \
 	  $(BIN)/playwright install chromium
 
-test: setup browser
+lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict --num-workers 2
 	$(BIN)/lint-imports
+
+test: browser lint
 	$(PYTEST) -m "not long"
 
-test-all: test
-	$(PYTEST) -m long
+# One session, because a second one would collect all tests, and start brokers, Spark, the browser
+# and the secured system, again.
+test-all: browser lint
+	$(PYTEST)
 
 explore: setup
 	$(BIN)/hopline simulate --explore $(or $(SEEDS),10000) --seed $(or $(SEED),0)
