@@ -1,4 +1,8 @@
-"""Query the store periodically, and keep the last result while the store is unavailable."""
+"""Query the store periodically, and keep the last result while the store is unavailable.
+
+A range [since, until) has the windows that begin in it, however long it is: its totals are sums of
+whole windows, so they are those of the store. A live range ends at the time of the query.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,8 @@ from streams.store import Store
 
 T = TypeVar("T")
 _KEPT = 64
-_SHORT = 3_600_000
-"""Longest window (milliseconds) that is read again with every batch of the monitor."""
-_MOVES = 400
-"""A live window moves in steps of this fraction of its length."""
+_SHARE = 10
+"""A query pauses for this multiple of its duration, so it takes at most a tenth of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Trouble:
 class _Known:
     answer: Any
     stamp: object = None
+    again_at: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -39,7 +42,7 @@ class _Known:
 class Window:
     """The requested time range [since, until), and the present; epoch milliseconds.
 
-    A ``live`` range follows the clock.
+    A ``live`` range ends now. A row belongs to the range in which its window begins.
     """
 
     since: int
@@ -54,10 +57,10 @@ class Window:
 
 
 class Figures:
-    """Cached queries to a store; each is repeated when its window moves or data is added.
+    """Cached queries to a store; each is repeated when time has passed or data was added.
 
-    Thread-safe. ``now`` returns epoch milliseconds; ``every`` is the refresh interval of pages, in
-    seconds.
+    A result is at most ``every`` seconds old, or ten times as old as its query took. Thread-safe.
+    ``now`` returns epoch milliseconds; ``every`` is the refresh interval of pages, in seconds.
     """
 
     def __init__(self, store: Store, now: Callable[[], int], every: float) -> None:
@@ -82,28 +85,26 @@ class Figures:
         known = self._known_of((question, span, arguments), default)
         with known.lock:
             try:
-                self._look(known, lambda s, w: question(s, w, *arguments), self._window(span))
+                self._look(known, lambda s, w: question(s, w, *arguments), span)
             except HoplineError as error:
                 self._failed(error)
         found: T = known.answer
         return found
 
-    def _look(
-        self, known: _Known, question: Callable[[Store, Window], object], window: Window
-    ) -> None:
-        stamp: object = (window.since, window.until)
-        if window.until - window.since <= _SHORT:
-            stamp = (stamp, self._store.progress())
-        if known.stamp != stamp:
+    def _look(self, known: _Known, question: Callable[[Store, Window], object], span: Span) -> None:
+        window = Window.of(span, self._now())
+        stamp = self._stamp(window)  # this also finds out whether the store is available
+        if known.stamp != stamp and window.now >= known.again_at:
             known.answer = question(self._store, window)
-            known.stamp = stamp
+            ended = self._now()
+            known.stamp, known.again_at = stamp, ended + _SHARE * (ended - window.now)
         self.trouble = None
 
-    def _window(self, span: Span) -> Window:
-        """Return the current window of a time range; a longer live range moves less often."""
-        since, until = span.bounds(0)
-        every = max(self._every, (until - since) // _MOVES) if span.live else 1
-        return Window.of(span, self._now() // every * every)
+    def _stamp(self, window: Window) -> object:
+        """Return a value that changes when the result of a query may change."""
+        moved = window.now // self._every if window.live else None
+        reached = {q: min(at, window.until) for q, at in self._store.reached().items()}
+        return moved, self._store.progress(), reached
 
     def _known_of(self, key: object, default: object) -> _Known:
         with self._lock:

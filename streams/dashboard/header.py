@@ -10,12 +10,13 @@ from streams.dashboard import wording
 from streams.dashboard.address import Address
 from streams.dashboard.context import Context
 from streams.dashboard.figures import Trouble, Window
+from streams.dashboard.model.buckets import LAGS
 from streams.dashboard.page import Page
 from streams.dashboard.span import PRESETS, Span, in_address
 from streams.dashboard.template import part
 from streams.store import Situation, Store
 
-OLD = 15_000
+OLD = LAGS
 """Age in milliseconds at which figures are marked as old."""
 
 

@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from streams.dashboard import wording
+from streams.dashboard.model.buckets import LAGS
 
 FOLDER = Path(__file__).parent / "templates"
 _FILTERS = ("count", "rate", "duration", "size", "clock")
@@ -38,4 +39,5 @@ def _environment() -> Environment:
     made.filters.update({name: getattr(wording, name) for name in _FILTERS})
     made.filters["plural"] = wording.plural
     made.globals["NONE"] = wording.NONE
+    made.globals["LAGS"] = LAGS
     return made

@@ -64,8 +64,8 @@ class EventTotal:
 class Report:
     """Queries on a store. Every call computes the result again.
 
-    With ``between``, two instants in epoch milliseconds, the queries cover the windows that begin
-    in that period.
+    With ``between``, two instants [start, end) in epoch milliseconds, the queries cover the windows
+    that begin in that period: adjacent periods share no window, and their totals add up.
     """
 
     def __init__(self, store: Store, between: tuple[int, int] | None = None) -> None:
@@ -86,10 +86,14 @@ class Report:
         from each part of the period.
         """
         rows = read_latencies(self._store, self._between, lambda _: sa.true(), MOST_WINDOWS)
+        return rows, max(0, self.delivered() - sum(row.count for row in rows if row.leg == 0))
+
+    def delivered(self) -> int:
+        """Return the number of delivered messages."""
         columns = LATENCY.c
         messages = sa.select(sa.func.sum(columns["count"]).label("messages"))
         (row,) = self._store.ask(messages.where(columns.leg == 0, *self._within(columns)))
-        return rows, max(0, int(row["messages"] or 0) - sum(r.count for r in rows if r.leg == 0))
+        return int(row["messages"] or 0)
 
     def hop_windows(self, leg_from: str) -> tuple[LatencyWindow, ...]:
         """Return the latencies of all hops from one instance, per window and path, oldest first."""

@@ -36,7 +36,7 @@ def from_columns(kind: type[AnyRow], columns: Mapping[str, Any]) -> AnyRow:
     if values.get("cause") is not None:
         values["cause"] = Cause(values["cause"])
     for name in _LISTS & values.keys():
-        values[name] = tuple((value, count) for value, count in json.loads(values[name]))
+        values[name] = tuple(map(tuple, json.loads(values[name])))
     return kind(**values)
 
 

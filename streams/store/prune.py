@@ -1,4 +1,8 @@
-"""Delete old rows."""
+"""Delete old rows.
+
+Windows of latency are deleted by whole stretches of the roll-up: a long period reads stretches, so
+it would not find the windows that are left of a deleted stretch.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from streams.store.message_rows import CopiedMessage, FoundMessage, Gap, Missing
 from streams.store.rows import EventWindow, LatencyStretch, LatencyWindow, MalformedWindow, Repeat
 from streams.store.state_rows import DialogSide, Trouble
 from streams.store.state_tables import SAMPLES
+from streams.store.tables import STRETCH
 
 _DATED: Mapping[type, str] = {
     LatencyWindow: "window_start",
@@ -29,7 +34,11 @@ _DATED: Mapping[type, str] = {
 """The column that holds the time of a row, by table."""
 
 
+_WHOLE = (LatencyWindow, LatencyStretch)
+
+
 def prunings(before: int) -> tuple[sa.Delete, ...]:
     """Return the statements that delete rows whose time is before an instant (epoch ms)."""
-    tables = ((KINDS[kind].table, column) for kind, column in _DATED.items())
-    return tuple(sa.delete(table).where(table.c[column] < before) for table, column in tables)
+    oldest = {**dict.fromkeys(_DATED, before), **dict.fromkeys(_WHOLE, before // STRETCH * STRETCH)}
+    tables = ((kind, KINDS[kind].table, column) for kind, column in _DATED.items())
+    return tuple(sa.delete(t).where(t.c[column] < oldest[kind]) for kind, t, column in tables)

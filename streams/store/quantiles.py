@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from itertools import accumulate
 
@@ -17,7 +17,7 @@ Histogram = tuple[tuple[float, int], ...]
 
 def merged(histograms: Iterable[Iterable[tuple[float, int]]]) -> Histogram:
     """Return the sum of histograms."""
-    total: Counter[float] = Counter()
+    total: defaultdict[float, int] = defaultdict(int)
     for histogram in histograms:
         for value, count in histogram:
             total[value] += count

@@ -112,6 +112,11 @@ class Store:
         """Return the parameters that :meth:`claim` stored."""
         return {row["name"]: row["value"] for row in self.ask(sa.select(SETTINGS))}
 
+    def window(self) -> int | None:
+        """Return the length of the windows in milliseconds; None if :meth:`claim` stored none."""
+        length = self.settings().get("window", "").removesuffix(" ms")
+        return int(length) if length.isdigit() else None
+
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
         """Write a batch and its marker in one transaction; return False if it was written before.
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from streams.dashboard.figures import Window
 from streams.dashboard.model.buckets import Buckets, buckets_of
+from streams.dashboard.model.charts import COUNT_TEXT, bars, lines
 from streams.dashboard.model.overview import (
     Found,
     Loss,
@@ -19,17 +20,19 @@ from streams.dashboard.model.overview import (
 )
 from streams.dashboard.template import part
 from streams.store import Cause, EventWindow, LatencyWindow, QueueSample, Store, Verdict
-from streams.store.freshness import QUERIES
+from streams.store.freshness import QUERIES, Freshness
 from tests.dashboard.rows import ROWS, SINCE, UNTIL, window
 
 LATENCIES = [row for row in ROWS if isinstance(row, LatencyWindow)]
 EVENTS = [row for row in ROWS if isinstance(row, EventWindow)]
 COPIES = [row for row in EVENTS if row.cause]
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+READ = Freshness(UNTIL + HOUR, dict.fromkeys(QUERIES, UNTIL), UNTIL)
+"""All queries and samples have read the range."""
 
 
 def found(**changes: object) -> Found:
-    usual = {"as_of": UNTIL, "latencies": LATENCIES, "copies": COPIES, "losses": EVENTS}
+    usual = {"fresh": READ, "latencies": LATENCIES, "copies": COPIES, "losses": EVENTS}
     return Found(Window(SINCE, UNTIL, UNTIL + HOUR), **{**usual, **changes})  # type: ignore[arg-type]
 
 
@@ -89,20 +92,69 @@ def test_transmission_queues_are_as_deep_as_they_were_at_most() -> None:
     assert list(depths_of(buckets, many)) == ["S8", "S7", "S6", "S5"]
 
 
-def test_what_is_being_filled_is_in_the_totals_and_not_in_the_charts() -> None:
+def test_what_is_being_filled_is_in_the_totals_and_not_in_the_charts(tmp_path: Path) -> None:
     latest = window(12, "GatewayA", 0, ("ServerA", "ServerB/DatabaseB"), {5: 1})
     live = Window(SINCE, UNTIL + 4_000, UNTIL + 4_000, live=True)
-    overview = overview_of(
-        Found(live, UNTIL + 4_000, latencies=[*LATENCIES, latest], copies=COPIES)
-    )
-    assert overview.delivered.count == 2_001
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.write("deliveries", "run", 0, [*LATENCIES, latest])
+        store.reach(dict.fromkeys(QUERIES, UNTIL + 4_000))
+        overview = overview_of(read_overview(store, live))
+    assert overview.messages == overview.delivered.count == 2_001
     assert len(overview.rates) == 12
     assert overview.buckets.count == 13
     assert overview.rate == 20.0
 
 
+def test_a_chart_draws_only_what_its_own_query_has_read() -> None:
+    """Zeros beyond that looked like an outage, and one query blanked all charts."""
+    reached = {**dict.fromkeys(QUERIES, UNTIL), "events": SINCE + 45_000, "gaps": SINCE}
+    queue = QueueSample("A", SINCE - 9_000, UNTIL, 3, 1, 0, None, ())
+    fresh = Freshness(UNTIL, reached, SINCE + 75_000)
+    overview = overview_of(found(fresh=fresh, queues=[queue]))
+    assert len(overview.rates) == len(overview.quantiles) == 12
+    assert {len(each) for each in overview.duplicates_over_time.values()} == {4}
+    assert overview.depths == {"A": (3,) * 7}
+    assert (overview.buckets.unread, overview.copy_buckets.unread) == (None, SINCE + 45_000)
+    chart = bars(overview.copy_buckets, {}, (), COUNT_TEXT)
+    (area,) = chart["series"][-1]["markArea"]["data"]
+    end = SINCE + 120_000
+    assert area == [{"name": "read until 13:30:45", "xAxis": SINCE + 45_000}, {"xAxis": end}]
+    assert lines(overview.buckets, {}, (), COUNT_TEXT)["series"] == []
+
+
+def test_without_its_query_a_chart_is_empty_and_a_rate_unknown() -> None:
+    """It was 0/s beside 45,003 delivered."""
+    reached = {query: UNTIL for query in QUERIES if query != "deliveries"}
+    overview = overview_of(found(fresh=Freshness(UNTIL, reached, UNTIL)))
+    assert (overview.rate, overview.rates, overview.quantiles) == (None, (), ())
+    assert len(overview.duplicates_over_time[Cause.RETRY]) == 12
+    (area,) = lines(overview.buckets, {}, (), COUNT_TEXT)["series"][-1]["markArea"]["data"]
+    assert area[0] == {"name": "not read yet", "xAxis": SINCE}
+    tiles = " ".join(striptags(part("overview", "tiles", overview, None)))
+    assert "Messages – 2,000 delivered; not all read yet" in tiles
+
+
+def test_a_lagging_query_of_deliveries_says_up_to_when_the_rate_is_known() -> None:
+    reached = {**dict.fromkeys(QUERIES, UNTIL), "deliveries": SINCE + 40_000}
+    first = [row for row in LATENCIES if row.window_start < SINCE + 40_000]
+    overview = overview_of(found(fresh=Freshness(UNTIL, reached, UNTIL), latencies=first))
+    assert (overview.rate, overview.rates) == (10.0, (10.0,) * 4)
+    tiles = " ".join(striptags(part("overview", "tiles", overview, None)))
+    assert "Messages 10/s 400 delivered; read until 13:30:40" in tiles
+
+
+def test_a_range_that_begins_within_a_point_of_a_chart_does_not_draw_it() -> None:
+    """The first point had only some of its windows, so it was too low, and 0 at full seconds."""
+    late = Window(SINCE + 5_000, UNTIL, UNTIL)
+    inside = [row for row in LATENCIES if row.window_start >= late.since]
+    overview = overview_of(Found(late, latencies=inside, fresh=READ))
+    assert overview.rates == (10.0,) * 3 + (20.0,) * 8
+    assert overview.buckets.starts[0] == SINCE + 10_000
+    assert overview.messages == 1_900
+
+
 def test_of_nothing_there_are_no_percentiles() -> None:
-    overview = overview_of(Found(Window(SINCE, UNTIL, UNTIL)))
+    overview = overview_of(Found(Window(SINCE, UNTIL, UNTIL), fresh=READ))
     assert overview.delivered.p50 is None
     assert overview.rate == 0.0
     assert overview.paths == overview.losses == ()

@@ -9,6 +9,8 @@ from typing import Protocol, TypeVar
 POINTS = 120
 WINDOW = 10_000
 """The default length of a window."""
+LAGS = 15_000
+"""Milliseconds before the end of a range at which a query is said to lag."""
 
 
 class Windowed(Protocol):
@@ -31,43 +33,63 @@ Value = TypeVar("Value")
 class Buckets:
     """Time ranges of equal length in epoch milliseconds; each consists of whole windows.
 
-    ``first`` is the start of the first range, ``complete`` the number of ranges that are over.
+    ``first`` is the start of the first range, and ``complete`` the number of ranges that are over
+    and that the chart's query has read. The ``begun`` first ranges (0 or 1) began before the
+    period, so they lack windows. ``unread``: the query has read only up to this time, which is long
+    before the end; 0 if it has never read all records.
     """
 
     first: int
     width: int
     count: int
     complete: int
+    begun: int = 0
+    unread: int | None = None
+
+    @property
+    def end(self) -> int:
+        """Return the end of the last range."""
+        return self.first + self.count * self.width
+
+    @property
+    def drawn(self) -> range:
+        """Return the numbers of the ranges with all of their windows."""
+        return range(self.begun, max(self.begun, self.complete))
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """Return the start of each range."""
-        return tuple(self.first + number * self.width for number in range(self.complete))
+        """Return the start of each drawn range."""
+        return tuple(self.first + number * self.width for number in self.drawn)
 
     def sort(self, rows: Iterable[Row]) -> tuple[tuple[Row, ...], ...]:
-        """Return the rows of each complete range."""
-        found: list[list[Row]] = [[] for _ in range(self.complete)]
+        """Return the rows of each drawn range."""
+        found: dict[int, list[Row]] = {number: [] for number in self.drawn}
         for row in rows:
             number = (row.window_start - self.first) // self.width
-            if 0 <= number < self.complete:
+            if number in found:
                 found[number].append(row)
-        return tuple(tuple(each) for each in found)
+        return tuple(map(tuple, found.values()))
 
     def per_second(self, rows: Iterable[Row], count: Callable[[Row], int]) -> tuple[float, ...]:
-        """Return the rate per second for each complete range."""
+        """Return the rate per second for each drawn range."""
         seconds = self.width / 1_000
         return tuple(sum(map(count, each)) / seconds for each in self.sort(rows))
 
 
-def buckets_of(since: int, until: int, as_of: int | None, window: int = WINDOW) -> Buckets:
-    """Divide a time range; there are no figures after ``as_of``."""
+def buckets_of(since: int, until: int, read_to: int | None, window: int = WINDOW) -> Buckets:
+    """Divide a time range; the query of the figures has read all records up to ``read_to``.
+
+    None: everything has been read. 0: the query has never read all records.
+    """
     width = window
     while (until - since) / width > POINTS:
         width = _wider(width, window)
     first = since // width * width
     count = max(1, -(-(until - first) // width))
-    known = until if as_of is None else min(until, as_of)
-    return Buckets(first, width, count, max(0, min(count, (known - first) // width)))
+    known = until if read_to is None else min(until, read_to)
+    complete = max(0, min(count, (known - first) // width))
+    unread = known if until - known > LAGS else None
+    return Buckets(first, width, count, complete, int(first < since), unread)
 
 
 def _wider(width: int, window: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from streams.dashboard import wording
 from streams.dashboard.model.buckets import Buckets
 
 Options = dict[str, Any]
@@ -91,7 +92,28 @@ def _series(
     }
 
 
+def _unread(buckets: Buckets) -> dict[str, Any] | None:
+    """Return a shaded area, without values, for the time that the query has not read."""
+    if buckets.unread is None:
+        return None
+    start = max(buckets.unread, buckets.first)
+    text = f"read until {wording.clock(buckets.unread)}" if buckets.unread else "not read yet"
+    return {
+        "type": "line",
+        "data": [],
+        "silent": True,
+        "tooltip": {"show": False},
+        "markArea": {
+            "silent": True,
+            "itemStyle": {"color": "var(--faint)", "opacity": 0.15},
+            "label": {"show": True, "position": "insideTop", **_TEXT},
+            "data": [[{"name": text, "xAxis": start}, {"xAxis": buckets.end}]],
+        },
+    }
+
+
 def _chart(buckets: Buckets, series: list[dict[str, Any]], text: str, *, legend: bool) -> Options:
+    unread = _unread(buckets)
     return {
         "animation": False,
         "useUTC": True,
@@ -126,7 +148,7 @@ def _chart(buckets: Buckets, series: list[dict[str, Any]], text: str, *, legend:
         "xAxis": {
             "type": "time",
             "min": buckets.first,
-            "max": buckets.first + buckets.count * buckets.width,
+            "max": buckets.end,
             "axisLine": {"lineStyle": {"color": "var(--line)"}},
             "axisTick": {"show": False},
             "axisLabel": {**_TEXT, "hideOverlap": True, "formatter": _TIME},
@@ -141,7 +163,7 @@ def _chart(buckets: Buckets, series: list[dict[str, Any]], text: str, *, legend:
             "axisLabel": {**_TEXT, ":formatter": text},
             "splitLine": _SEPARATION,
         },
-        "series": series,
+        "series": [*series, unread] if unread else series,
     }
 
 

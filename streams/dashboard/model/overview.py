@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from streams.dashboard.figures import Window
 from streams.dashboard.model.buckets import Buckets, buckets_of, window_of
+from streams.dashboard.model.rate import average_rate, recent_rate
 from streams.store import (
     Cause,
     DialogCounts,
@@ -31,10 +32,12 @@ from streams.store.freshness import QUERIES
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The input of the overview; the store contains figures up to ``as_of``."""
+    """The input of the overview.
+
+    ``recent``: the messages per second of the last windows that were read, whatever the range.
+    """
 
     window: Window
-    as_of: int | None = None
     latencies: Sequence[LatencyWindow] = ()
     messages_left_out: int = 0
     copies: Sequence[EventWindow] = ()
@@ -49,6 +52,7 @@ class Found:
     missing: int = 0
     gaps: int = 0
     fresh: Freshness | None = None
+    recent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +96,28 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The content of the page. Series have one value for each complete range of ``buckets``.
+    """The content of the page. Each series has one value for each drawn range of its buckets.
 
-    ``left_out``: delivered messages that no figure of latency or rate counts, because there are too
-    many different paths and services. ``lost``: all drops and delays; ``losses`` has the most
-    frequent ones. ``known``: the queries that have read all records once; without its query, a
-    figure of 0 is unknown.
+    ``buckets`` are those of deliveries, ``copy_buckets`` of events, ``sample_buckets`` of samples.
+    ``messages``: all messages delivered in the range; ``left_out`` of them are in no figure of
+    latency, because there are too many different paths and services. ``rate``: messages per second,
+    at present or on average in a past range; None if unknown. ``read_to``: the end of the range, or
+    the time up to which deliveries were read, if that is earlier. ``lost``: all drops and delays;
+    ``losses`` has the most frequent ones. ``known``: the queries that have read all records once;
+    without its query, a figure of 0 is unknown.
     """
 
     known: frozenset[str]
     exactly_once: ExactlyOnce
     buckets: Buckets
+    copy_buckets: Buckets
+    sample_buckets: Buckets
+    messages: int
     delivered: Quantiles
     left_out: int
-    rate: float
+    rate: float | None
+    until: int
+    read_to: int
     attempts: int
     rates: tuple[float, ...]
     quantiles: tuple[Quantiles, ...]
@@ -128,9 +140,9 @@ class Overview:
 def read_overview(store: Store, window: Window) -> Found:
     """Read the input of the overview."""
     report, situation = Report(store, (window.since, window.until)), Situation(store)
+    fresh = situation.freshness(window.now)
     return Found(
         window,
-        report.as_of(),
         *report.largest_windows(),
         report.copy_counts(),
         *report.losses(),
@@ -142,7 +154,8 @@ def read_overview(store: Store, window: Window) -> Found:
         situation.dialog_counts(window.now, window.since, window.until),
         report.missing_count(),
         len(report.gaps()),
-        situation.freshness(window.now),
+        fresh,
+        recent_rate(store, fresh),
     )
 
 
@@ -151,20 +164,32 @@ def overview_of(found: Found) -> Overview:
     whole = [row for row in found.latencies if row.leg == 0]
     legs = [row for row in found.latencies if row.leg]
     window, fresh = found.window, found.fresh or Freshness(found.window.now)
-    buckets = buckets_of(window.since, window.until, found.as_of, window_of(found.latencies))
-    rates = buckets.per_second(whole, lambda row: row.count)
+    length = window_of(found.latencies)
+
+    def buckets_to(read_to: int | None) -> Buckets:
+        return buckets_of(window.since, window.until, read_to or 0, length)
+
+    buckets, copy_buckets = (buckets_to(fresh.until(query)) for query in ("deliveries", "events"))
+    sample_buckets = buckets_to(fresh.looked_at)
+    delivered = quantiles_of(whole)
+    messages = delivered.count + found.messages_left_out
     return Overview(
         known=frozenset(query for query in QUERIES if fresh.until(query) is not None),
         exactly_once=exactly_once(len(found.repeats), found.gaps, fresh, window.until),
         buckets=buckets,
-        delivered=quantiles_of(whole),
+        copy_buckets=copy_buckets,
+        sample_buckets=sample_buckets,
+        messages=messages,
+        delivered=delivered,
         left_out=found.messages_left_out,
-        rate=rate_of(rates, live=window.live),
+        rate=found.recent if window.live else average_rate(messages, window, fresh),
+        until=window.until,
+        read_to=min(window.until, fresh.until("deliveries") or 0),
         attempts=sum(row.attempts for row in whole),
-        rates=rates,
+        rates=buckets.per_second(whole, lambda row: row.count),
         quantiles=tuple(quantiles_of(rows) for rows in buckets.sort(whole)),
         duplicates=by_cause(found.copies),
-        duplicates_over_time=causes_over_time(buckets, found.copies),
+        duplicates_over_time=causes_over_time(copy_buckets, found.copies),
         losses=losses_of(found.losses),
         lost=found.lost,
         malformed=sum(row.count for row in found.malformed),
@@ -173,7 +198,7 @@ def overview_of(found: Found) -> Overview:
         paths=path_latencies(whole, lambda row: tuple(row.path.split(">"))),
         hops=path_latencies(legs, lambda row: (row.leg_from, row.leg_to)),
         waiting=waiting_of(found.queues_at_end),
-        depths=depths_of(buckets, found.queues),
+        depths=depths_of(sample_buckets, found.queues),
         dialogs=found.dialogs,
         missing=found.missing,
         gaps=found.gaps,
@@ -197,11 +222,12 @@ def depths_of(
     """
     found: dict[str, list[int | None]] = {}
     for queue in queues:
-        depths = found.setdefault(queue.instance, [None] * buckets.complete)
-        first = max(0, (queue.at - buckets.first) // buckets.width)
-        last = min(buckets.complete - 1, (queue.until - buckets.first) // buckets.width)
-        for number in range(first, last + 1):
-            depths[number] = max(queue.messages, depths[number] or 0)
+        depths = found.setdefault(queue.instance, [None] * len(buckets.drawn))
+        first = (queue.at - buckets.first) // buckets.width
+        last = (queue.until - buckets.first) // buckets.width
+        for place, number in enumerate(buckets.drawn):
+            if first <= number <= last:
+                depths[place] = max(queue.messages, depths[place] or 0)
     most_at = {name: max((depth or 0 for depth in found[name]), default=0) for name in found}
     deep = sorted((name for name in found if most_at[name]), key=lambda n: (-most_at[n], n))
     if found and not deep:
@@ -216,12 +242,6 @@ def quantiles_of(rows: Sequence[LatencyWindow]) -> Quantiles:
     histogram = merged(row.histogram for row in rows)
     p50, p95, p99 = percentiles(histogram)
     return Quantiles(sum(r.count for r in rows), p50, p95, p99, max(r.max for r in rows))
-
-
-def rate_of(rates: Sequence[float], *, live: bool) -> float:
-    """Return the present rate, or the average rate of a past time range."""
-    last = rates[-3:] if live else rates
-    return sum(last) / len(last) if last else 0.0
 
 
 def by_cause(copies: Iterable[EventWindow]) -> dict[Cause, int]:

@@ -161,12 +161,17 @@ def read_legs(store: Store, window: Window, name: str) -> tuple[LatencyWindow, .
     return tuple(row for row in rows if row.leg > 1)
 
 
+def read_to(store: Store, window: Window) -> int:
+    """Return the time up to which deliveries have been read; 0 if not all of them were read."""
+    return Situation(store).freshness(window.now).until("deliveries") or 0
+
+
 def link_detail(
-    link: Link, legs: Sequence[LatencyWindow], window: Window, as_of: int | None
+    link: Link, legs: Sequence[LatencyWindow], window: Window, read_to: int
 ) -> LinkDetail:
-    """Return the figures of a link over time."""
+    """Return the figures of a link over time; ``read_to`` is the result of :func:`read_to`."""
     own = [row for row in legs if _pair(row) == (link.instance, link.other)]
-    buckets = buckets_of(window.since, window.until, as_of, window_of(legs))
+    buckets = buckets_of(window.since, window.until, read_to, window_of(legs))
     return LinkDetail(
         link,
         buckets,

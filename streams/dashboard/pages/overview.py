@@ -91,9 +91,11 @@ def _charts(overview: Overview) -> dict[str, Content]:
         ),
         "latencies": lines(overview.buckets, series, ("q50", "q95", "q99"), DURATION_TEXT),
         "depths": lines(
-            overview.buckets, overview.depths, _LINES[: len(overview.depths)], COUNT_TEXT
+            overview.sample_buckets, overview.depths, _LINES[: len(overview.depths)], COUNT_TEXT
         ),
-        "duplicates": bars(overview.buckets, named, tuple(_COLOURS[c] for c in causes), COUNT_TEXT),
+        "duplicates": bars(
+            overview.copy_buckets, named, tuple(_COLOURS[c] for c in causes), COUNT_TEXT
+        ),
     }
 
 

@@ -11,7 +11,6 @@ from markupsafe import Markup
 from streams.dashboard.address import Address
 from streams.dashboard.context import Context
 from streams.dashboard.figures import Trouble, Window
-from streams.dashboard.header import as_of_store
 from streams.dashboard.model.answer import Where, senders_of, services_of, where_to
 from streams.dashboard.model.charts import DURATION_TEXT, lines
 from streams.dashboard.model.curves import Curve, curve
@@ -24,6 +23,7 @@ from streams.dashboard.model.topology import (
     read_found,
     read_legs,
     read_near,
+    read_to,
     routes_between,
 )
 from streams.dashboard.network import Known
@@ -180,8 +180,8 @@ def _link_chart(context: Context, address: Address, link: Link | None) -> Conten
         return None
     none: tuple[LatencyWindow, ...] = ()
     legs = context.figures.ask(read_legs, address.span, none, link.instance)
-    as_of = context.figures.ask(as_of_store, Span(), None)
-    detail = link_detail(link, legs, Window.of(address.span, context.now()), as_of)
+    known_to = context.figures.ask(read_to, Span(), 0)
+    detail = link_detail(link, legs, Window.of(address.span, context.now()), known_to)
     series = {
         name: [getattr(each, name) for each in detail.quantiles] for name in ("p50", "p95", "p99")
     }
