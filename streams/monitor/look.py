@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from streams.kafka import (
@@ -55,8 +55,8 @@ class Seen:
 
     ``lags``: records by (instance, role, kind of topic); ``held``: copies and bytes of bodies;
     ``heartbeats``: whether an instance is up, and its last heartbeat; ``links``: the instances to
-    which an instance's routes lead. ``hung``: hung transactions in the topics that the monitor
-    reads.
+    which an instance's routes lead. For the topics that the monitor reads, ``hung`` has hung
+    transactions, and ``ends`` the ends of the partitions.
     """
 
     homes: tuple[str, ...]
@@ -65,6 +65,7 @@ class Seen:
     heartbeats: Mapping[str, tuple[bool, int]]
     links: tuple[tuple[str, str], ...]
     hung: tuple[Hung, ...] = ()
+    ends: Mapping[Place, int] = field(default_factory=dict)
 
 
 class Eye:
@@ -101,6 +102,7 @@ class Eye:
         names = [name for kinds in topics.values() for name in kinds]
         ends, begins = read_ends(self._cluster, names), read_begins(self._cluster, names)
         logs = {place: range(begins.get(place, 0), end) for place, end in ends.items()}
+        read = [s.name for s in specs_of(topology, self._cluster.topics) if s.kind in _READ]
         heartbeats = {name: (up, at) for name, up, at in self._liveness.judge(now)}
         return Seen(
             homes,
@@ -112,9 +114,8 @@ class Eye:
                 for instance in topology.instances.values()
                 for other in next_instances(topology, instance)
             ),
-            self._hung.look(
-                [s.name for s in specs_of(topology, self._cluster.topics) if s.kind in _READ]
-            ),
+            self._hung.look(read),
+            read_ends(self._cluster, read),
         )
 
     def close(self) -> None:

@@ -61,7 +61,7 @@ FIGURES = (
     ),
     Figure(
         "hopline_monitor_behind_records",
-        "Consumer lag of a query at its last batch, in records.",
+        "Consumer lag of a query: records in Kafka that are not in the store.",
         lambda w: w.behind,
     ),
     Figure(

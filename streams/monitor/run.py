@@ -166,6 +166,7 @@ def _follow(
     while not stop.wait(_LOOK_S):
         for query, watch in zip(defined, watches, strict=True):
             _check(query, watch, starter)
+            watch.ends = sampler.ends
         if sampler.failure is not None:
             raise sampler.failure
         now = time.monotonic()

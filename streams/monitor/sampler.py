@@ -36,6 +36,7 @@ _CHANGES = ("until", "seen_at")
 class Sampler:
     """Sample a cluster periodically. ``failure`` is the error after which no sample is taken.
 
+    ``ends`` are the last known ends of the partitions that the monitor reads.
     If Kafka or the store does not respond, no sample is written, and the age of the last samples
     grows.
     """
@@ -49,6 +50,7 @@ class Sampler:
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.failure: Exception | None = None
+        self.ends: Mapping[tuple[str, int], int] = {}
         self._store, self._eye, self._every, self._say = store, eye, every, say
         self._holding: dict[tuple[object, ...], Sample] = {}
         self._reported = ""
@@ -98,6 +100,7 @@ class Sampler:
             self._missed(error.message)
             return
         if seen is not None:
+            self.ends = seen.ends
             self._report_hung(seen.hung)
             try:
                 self.write(seen, now)

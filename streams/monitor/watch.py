@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from ast import literal_eval
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from pyspark.sql.streaming import StreamingQuery
@@ -21,9 +23,10 @@ class Watch:
     """Follow one query by its progress reports; call :meth:`look` at least once per 100 batches.
 
     Figures of the last batch with records: ``took`` and ``delay`` (from the mean timestamp to the
-    commit) in seconds, ``ended`` in seconds since 1970, and ``behind``, the number of remaining
-    records. ``reached``: all figures up to this time, in epoch milliseconds, are in the store.
-    ``watermark``: all windows and sessions that ended before this time, too, are in the store.
+    commit) in seconds, and ``ended`` in seconds since 1970. ``ends`` are the last known ends of
+    partitions, by topic and partition, which the caller updates. ``reached``: all figures up to
+    this time, in epoch milliseconds, are in the store. ``watermark``: all windows and sessions that
+    ended before this time, too, are in the store.
     """
 
     query: StreamingQuery
@@ -34,13 +37,15 @@ class Watch:
     took: float | None = None
     delay: float | None = None
     ended: float | None = None
-    behind: int | None = None
+    ends: Mapping[tuple[str, int], int] = field(default_factory=dict)
     reached: int | None = None
     watermark: int | None = None
     _looked: str = ""
     _active: int = 0
     _ready: bool = False
     _first: int = 0
+    _left: int | None = None
+    _position: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def follow(self, query: StreamingQuery) -> None:
         """Follow another run of the same query."""
@@ -52,6 +57,18 @@ class Watch:
         waits = self.batch >= self._first or str(self.query.status["message"]).startswith("Waiting")
         self._ready = self._ready or waits
         return self._ready
+
+    @property
+    def behind(self) -> int | None:
+        """Return the number of records that are in Kafka but not in the store; None if unknown.
+
+        A batch takes all records available at its start, so none seem to be left at its end: what
+        has arrived since then counts as well. Until the query has ended a batch, nothing is known.
+        """
+        if self._left is None:
+            return None
+        known = ((self.ends.get(place, at), at) for place, at in self._position.items())
+        return max(self._left, sum(max(0, end - at) for end, at in known))
 
     def look(self, store: Store) -> bool:
         """Process new batches; return whether the query has, or just had, work to do."""
@@ -65,9 +82,11 @@ class Watch:
             if progress.numInputRows and progress.batchId > self.batch:
                 self._count(progress, store)
                 busy = True
+            self._left = _left(progress)
+            self._position.update(_position(progress))
             if (watermark := progress.eventTime.get("watermark")) is not None:
                 self.watermark = int(_seconds(watermark) * 1000)
-            if not _left(progress):  # a batch takes all records available at its start
+            if not self._left:  # a batch takes all records available at its start
                 self.reached = int(_seconds(progress.timestamp) * 1000)
         return busy
 
@@ -104,13 +123,28 @@ class Watch:
         self.ended = _seconds(progress.timestamp) + self.took
         mean = progress.eventTime.get("avg")
         self.delay = None if mean is None else self.ended - _seconds(mean)
-        self.behind = _left(progress)
 
 
 def _left(progress: StreamingQueryProgress) -> int:
     """Return the number of records that a batch has left unread."""
     left = (source.metrics.get("maxOffsetsBehindLatest") for source in progress.sources)
     return sum(int(float(number)) for number in left if number is not None)
+
+
+def _position(progress: StreamingQueryProgress) -> dict[tuple[str, int], int]:
+    """Return the offsets at which a batch has ended, by topic and partition."""
+    return {
+        (topic, int(partition)): int(offset)
+        for source in progress.sources
+        if _HEARTBEATS not in source.description
+        for topic, partitions in _offsets(source.endOffset).items()
+        for partition, offset in partitions.items()
+    }
+
+
+def _offsets(text: str) -> Mapping[str, Mapping[str, int]]:
+    """Parse the offsets of a source; pyspark formats them as a Python value."""
+    return (literal_eval(text) if text else None) or {}
 
 
 def _seconds(instant: str) -> float:

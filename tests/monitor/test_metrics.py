@@ -124,6 +124,32 @@ def test_a_query_has_read_what_was_there_when_a_batch_began_that_left_nothing(
         assert (watch.reached, watch.batches) == (1_795_267_830_000, 2), "there was nothing to read"
 
 
+def test_records_that_arrive_after_a_batch_are_behind(tmp_path: Path) -> None:
+    """A batch leaves nothing of what it found, so the lag was 0, even for 13 minutes."""
+    [source] = json.loads(progress(0).text)["sources"]
+    whole = {
+        **source, "metrics": {"maxOffsetsBehindLatest": "0"},
+        "endOffset": {"ssb.queue.a": {"0": 5, "1": 7}, "ssb.queue.b": {"0": 3}},
+    }  # fmt: skip
+    beats = {**whole, "description": "KafkaV2 (presence)", "endOffset": {"ssb.presence": {"0": 1}}}
+    running = Running([])
+    watch = Watch(running)
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        watch.look(store)
+        assert watch.behind is None, "it has not ended a batch"
+        running.reports.append(progress(0, sources=[whole, beats]))
+        watch.look(store)
+        assert watch.behind == 0
+        watch.ends = {("ssb.queue.a", 0): 5, ("ssb.queue.a", 1): 17, ("ssb.queue.b", 0): 6,
+                      ("ssb.presence", 0): 99, ("ssb.event", 0): 8}  # fmt: skip
+        found = {series.name: dict(series.samples) for series in figures_of([watch], store, 1)}
+        assert found["hopline_monitor_behind_records"] == {("deliveries",): 10 + 3}
+        later = {**whole, "endOffset": {"ssb.queue.a": {"0": 5, "1": 18}, "ssb.queue.b": {"0": 5}}}
+        running.reports.append(progress(1, timestamp="2026-11-21T13:31:10.000Z", sources=[later]))
+        watch.look(store)
+        assert watch.behind == 1
+
+
 def test_a_query_that_lags_holds_back_no_other(tmp_path: Path) -> None:
     fast, slow = Watch(Running([])), Watch(Running([], name="events"))
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:

@@ -13,6 +13,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+from streams.kafka import read_ends
 from streams.monitor import MonitorConfig
 from streams.monitor.queries import Query, queries
 from streams.monitor.watch import Watch
@@ -69,6 +70,26 @@ def _rounded(rows: tuple[LatencyWindow, ...]) -> list[LatencyWindow]:
 def test_the_store_knows_every_query(spark: SparkSession, kafka: str, store: Store) -> None:
     defined = queries(spark, MonitorConfig(bootstrap=kafka), store)
     assert tuple(query.name for query in defined) == QUERIES
+
+
+def test_the_lag_of_a_query_counts_what_has_arrived_since_its_batch(
+    spark: SparkSession, config: MonitorConfig, store: Store, tmp_path: Path
+) -> None:
+    """Between batches it was always 0."""
+    topic = _queue(config)
+    written = [
+        Stored(d.headers, topic=topic, timestamp=d.enqueued_at) for d in deliveries(9, seed=1)
+    ]
+    produce(config.bootstrap, written[:4], transactional=config.prefix)
+    running = queries(spark, config, store)[0].start(tmp_path.as_uri(), available_now=True)
+    watch = Watch(running)
+    running.awaitTermination()
+    watch.look(store)
+    watch.ends = read_ends(config.kafka, [topic])
+    assert watch.behind == 0
+    produce(config.bootstrap, written[4:])
+    watch.ends = read_ends(config.kafka, [topic])
+    assert watch.behind == len(written[4:])
 
 
 @pytest.mark.long
