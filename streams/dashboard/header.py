@@ -18,6 +18,7 @@ from streams.store import Situation, Store
 
 OLD = LAGS
 """Age in milliseconds at which figures are marked as old."""
+_NAMES = {"store": "The store", "topology": "The topology", "kafka": "Kafka"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,10 @@ def age(as_of: int | None, now: int) -> dict[str, object]:
 
 def troubles(context: Context) -> tuple[Away, ...]:
     """Return the sources that cannot be read at present."""
-    found = (("The store", context.figures.trouble), ("The topology", context.network.trouble))
-    return tuple(_away(what, trouble) for what, trouble in found if trouble is not None)
+    found = {name: trouble for name, trouble in context.troubles().items() if trouble is not None}
+    if found.get("topology") == found.get("kafka"):  # one outage, one banner
+        found.pop("topology", None)
+    return tuple(_away(_NAMES[name], trouble) for name, trouble in found.items())
 
 
 def _away(what: str, trouble: Trouble) -> Away:

@@ -68,10 +68,10 @@ def _series(name: str, says: str, figures: Mapping[str, float]) -> Series:
 def figures_of(context: Context, counts: Counts) -> Iterator[Series]:
     """Yield the figures of a dashboard."""
     yield from counts.figures()
-    away = (("store", context.figures.trouble), ("topology", context.network.trouble))
+    away = context.troubles().items()
     yield Series(
         "hopline_dashboard_source_away",
-        "1 while the store, or the topology, cannot be read, otherwise 0.",
+        "1 while the store, the topology, or Kafka, cannot be read, otherwise 0.",
         [((source,), trouble is not None) for source, trouble in away],
         ("source",),
     )

@@ -23,6 +23,10 @@ Read = Callable[[], tuple[object, Topology | None]]
 """Returns a stamp that changes whenever the topology changes, and the topology, if any."""
 
 
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """A topology, compiled for queries; derived results are available a little later.
@@ -44,10 +48,15 @@ class Known:
 
 
 class Network:
-    """The newest topology; ``source`` is its origin. Thread-safe."""
+    """The newest topology; ``source`` is its origin, ``of_catalog``: Kafka. Thread-safe.
 
-    def __init__(self, source: str, read: Read) -> None:
-        self.source, self._read = source, read
+    ``now`` returns epoch milliseconds.
+    """
+
+    def __init__(
+        self, source: str, read: Read, now: Callable[[], int] = _now, *, of_catalog: bool = False
+    ) -> None:
+        self.source, self._read, self._now, self.of_catalog = source, read, now, of_catalog
         self.known: Known | None = None
         self.trouble: Trouble | None = None
 
@@ -58,17 +67,21 @@ class Network:
             self.known = Known(stamp, Questions(topology, time.time()))
 
     def look(self) -> None:
-        """Read again; keep the previous topology on failure. Never raise an exception."""
+        """Read again; keep the previous topology on failure. Never raise an exception.
+
+        A read may take half a minute until it fails, so an outage began when the read began.
+        """
+        began = self.trouble.since if self.trouble else self._now()
         try:
             self.begin()
             self._derive()
         except HoplineError as error:
-            self._failed(error.message)
+            self.trouble = Trouble(began, error.message)
         except Exception as error:  # log any error; the next call retries
             why = f"It could not be read ({type(error).__name__}); see the log."
             if self.trouble is None or self.trouble.message != why:
                 log.exception("the topology could not be read")
-            self._failed(why)
+            self.trouble = Trouble(began, why)
         else:
             self.trouble = None
 
@@ -79,10 +92,6 @@ class Network:
                 self.known, routed=routed_of(questions), begins=begins_of(questions)
             )
             self.known = replace(self.known, findings=questions.check().findings)
-
-    def _failed(self, message: str) -> None:
-        began = self.trouble.since if self.trouble else time.time_ns() // 1_000_000
-        self.trouble = Trouble(began, message)
 
     def follow(self, stop: threading.Event, every: float) -> None:
         """Read periodically until ``stop`` is set; ``every`` is in seconds."""
@@ -123,7 +132,8 @@ def network_of(folder: Path | None, cluster: Cluster | None) -> Network:
     if folder is not None:
         return Network(str(folder), lambda: _of_folder(folder))
     if cluster is not None:
-        return Network(f"the catalog of {cluster.bootstrap}", lambda: _of_catalog(cluster))
+        source = f"the catalog of {cluster.bootstrap}"
+        return Network(source, lambda: _of_catalog(cluster), of_catalog=True)
     return Network("", lambda: (None, None))
 
 

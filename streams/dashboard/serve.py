@@ -20,6 +20,7 @@ from streams.dashboard.context import Context
 from streams.dashboard.figures import Figures
 from streams.dashboard.frame import add_pages
 from streams.dashboard.head import AT, FOLDER
+from streams.dashboard.kafka_watch import KafkaWatch
 from streams.dashboard.limited_server import LimitedServer
 from streams.dashboard.metrics import Counts, figures_of
 from streams.dashboard.network import network_of
@@ -49,15 +50,20 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
             config.cluster,
             Slow(_now, weight_of),
             _now,
+            KafkaWatch(config.cluster, _now),
         )
         if config.topology is not None:  # an unreadable folder must fail now
             network.begin()
-        follower = threading.Thread(
-            target=network.follow, args=(stop, _TOPOLOGY_EVERY), name="topology", daemon=True
+        followers = (
+            threading.Thread(
+                target=network.follow, args=(stop, _TOPOLOGY_EVERY), name="topology", daemon=True
+            ),
+            threading.Thread(target=context.kafka.follow, args=(stop,), name="kafka", daemon=True),
         )
         # This is not done earlier, because NiceGUI inspects all objects when it starts. A tuple
         # that another thread is creating from a generator could then not be finished (SystemError).
-        app.on_startup(follower.start)
+        for follower in followers:
+            app.on_startup(follower.start)
         try:
             say(address_of(config, listening.getsockname()[1]))
             _server(config, context).run(sockets=[listening])

@@ -154,7 +154,7 @@ class Broker:
 
     def _refuse_second(self) -> None:
         condition, running = self.condition(), self.data.recorded()
-        if condition in (Condition.RUNNING, Condition.STARTING) and running is not None:
+        if condition.is_alive and running is not None:
             raise UsageError(
                 f"A broker is already running on {self.data.path}, at {running.bootstrap} "
                 f"(process {running.pid}).",
@@ -219,7 +219,7 @@ class Broker:
         self, child: subprocess.Popen[bytes], running: Running, timeout: float
     ) -> None:
         def settled() -> bool:
-            return child.poll() is not None or self.data.condition() is Condition.RUNNING
+            return child.poll() is not None or running.answers()
 
         in_time = wait_until(settled, timeout)
         if child.poll() is not None:

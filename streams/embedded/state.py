@@ -28,10 +28,17 @@ class Condition(Enum):
 
     RUNNING = "running"
     STARTING = "starting"
-    """The process is alive but does not respond, because it is starting or stopping, or hangs."""
+    """A process that has not responded yet is being started."""
+    SILENT = "not answering"
+    """The process is alive but does not respond: it hangs, is frozen, or is stopping."""
     STOPPED = "stopped"
     STALE = "stale"
     """The state file names a process that has exited, or an id that another program uses now."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether there is a process, responding or not."""
+        return self in (Condition.RUNNING, Condition.STARTING, Condition.SILENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,11 @@ class Running:
     def bootstrap(self) -> str:
         """Return the address for ``bootstrap.servers``."""
         return f"{HOST}:{self.port}"
+
+    def answers(self) -> bool:
+        """Return whether this broker responds at its port."""
+        answer = ask(self.port)
+        return answer is not None and answer.cluster == self.cluster and self.port in answer.ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +87,11 @@ class DataDir:
         """Return the path of the file that describes the running process."""
         return self.path / "broker.json"
 
+    @property
+    def start_lock(self) -> Path:
+        """Return the path of the file that is locked while a broker is being started."""
+        return self.path / "start.lock"
+
     def cluster(self) -> str | None:
         """Return the cluster id with which the folder was formatted."""
         with contextlib.suppress(FileNotFoundError):
@@ -101,21 +118,23 @@ class DataDir:
         self.state_file.unlink(missing_ok=True)
 
     def condition(self) -> Condition:
-        """Check the state file, the process and the broker itself; return the condition."""
+        """Check the state file, the process and the broker itself; return the condition.
+
+        Do not call it in a process that is starting a broker: to look at a lock releases it.
+        """
         running = self.recorded()
         if running is None:
             return Condition.STALE if self.state_file.exists() else Condition.STOPPED
         if not self.is_ours(running.pid):
             return Condition.STALE
-        answer = ask(running.port)
-        if answer is None or answer.cluster != running.cluster:
-            return Condition.STARTING
-        return Condition.RUNNING if running.port in answer.ports else Condition.STARTING
+        if running.answers():
+            return Condition.RUNNING
+        return Condition.STARTING if is_locked(self.start_lock) else Condition.SILENT
 
     @contextlib.contextmanager
     def starting(self) -> Iterator[None]:
         """Prevent other processes from starting a broker on the folder while the block runs."""
-        with locked(self.path / "start.lock") as mine:
+        with locked(self.start_lock) as mine:
             if not mine:
                 raise UsageError(
                     f"A broker is being started on {self.path} by another process.",

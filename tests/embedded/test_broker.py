@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -178,18 +180,40 @@ def test_two_brokers_cannot_share_a_folder(broker: Broker) -> None:
     until_running(broker)
 
 
+def test_a_frozen_broker_is_not_starting(broker: Broker) -> None:
+    """`hopline status` and `kafka status` called it so, for as long as it was frozen."""
+    running = broker.start()
+    os.kill(running.pid, signal.SIGSTOP)
+    try:
+        assert broker.condition() is Condition.SILENT
+        assert Condition.SILENT.is_alive
+        with starting_elsewhere(broker.data.path):
+            assert broker.condition() is Condition.STARTING
+        with pytest.raises(UsageError, match="already running"):
+            Broker(broker.data.path).start()
+    finally:
+        os.kill(running.pid, signal.SIGCONT)
+    until_running(broker)
+
+
 def test_two_starts_at_the_same_moment_are_one(tmp_path: Path) -> None:
+    with starting_elsewhere(tmp_path), pytest.raises(UsageError, match="is being started on"):
+        Broker(tmp_path).start()
+
+
+@contextmanager
+def starting_elsewhere(folder: Path) -> Iterator[None]:
+    """Let another process start a broker on a folder, which takes as long as the block."""
     code = (
         "import sys, pathlib, streams.embedded.state as s\n"
         "with s.DataDir(pathlib.Path(sys.argv[1])).starting():\n"
         "    print('starting', flush=True); sys.stdin.read()"
     )
-    command = [sys.executable, "-c", code, str(tmp_path)]
+    command = [sys.executable, "-c", code, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"starting\n"
-        with pytest.raises(UsageError, match="is being started on"):
-            Broker(tmp_path).start()
+        yield
         other.communicate()
 
 

@@ -28,6 +28,7 @@ from tests.workers.rig import pause
 
 Mend = Callable[[], None]
 FORTY_MINUTES = 2_400.0
+_NO_ANSWER = (Condition.STARTING, Condition.SILENT)
 _DISK = 30.0
 _ABSENCES = (FaultKind.ASLEEP, FaultKind.GONE, FaultKind.REPLACED)
 _WORKS = 30.0
@@ -246,9 +247,7 @@ class FaultInjector:
         broker = self._broker(fault)
         with self._powers[fault.victim]:
             # on a loaded machine a running broker may take longer for an answer than the probe
-            eventually(
-                lambda: broker.condition() is not Condition.STARTING or pause(), "it answers"
-            )
+            eventually(lambda: broker.condition() not in _NO_ANSWER or pause(), "it answers")
             if broker.condition() in (Condition.STALE, Condition.STOPPED):
                 # the log is rewritten at every start, so read the reason before
                 log = broker.data.log_file

@@ -1011,7 +1011,7 @@ MUTANTS = (
         "store/prune.py",
         "before // STRETCH * STRETCH",
         "before",
-        "dashboard/test_totals.py::test_totals_are_those_of_the_store_for_every_range",
+        "store/test_rollup.py::test_pruned_stretches_leave_no_windows_behind",
     ),
     KafkaMutant(
         "measure the present rate over windows that were not read",
@@ -1041,6 +1041,28 @@ MUTANTS = (
         "return max(self._left, sum(max(0, end - at) for end, at in known))",
         "return self._left",
         "monitor/test_metrics.py::test_records_that_arrive_after_a_batch_are_behind",
+    ),
+    KafkaMutant(
+        "let an outage of the topology begin when its read has failed",
+        "dashboard/network.py",
+        "self.trouble = Trouble(began, error.message)",
+        "self.trouble = Trouble(self._now(), error.message)",
+        "dashboard/test_kafka_watch.py::test_a_read_that_fails_late_began_to_fail_early",
+    ),
+    KafkaMutant(
+        "call a frozen broker starting",
+        "embedded/state.py",
+        "Condition.STARTING if is_locked(self.start_lock) else Condition.SILENT",
+        "Condition.STARTING",
+        "embedded/test_broker.py::test_a_frozen_broker_is_not_starting",
+    ),
+    KafkaMutant(
+        "let an outage of Kafka begin at the last check",
+        "dashboard/kafka_watch.py",
+        "began = self.trouble.since if self.trouble else self._now()",
+        "began = self._now()",
+        "dashboard/test_kafka_watch.py::"
+        "test_a_frozen_broker_is_an_outage_since_the_first_check_that_failed",
     ),
     KafkaMutant(
         "read all latency windows",

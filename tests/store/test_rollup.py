@@ -100,6 +100,18 @@ def test_links_of_days_are_the_same_too(store: Store) -> None:
     assert before[0].count
 
 
+def test_pruned_stretches_leave_no_windows_behind(store: Store) -> None:
+    """A long period reads stretches, so it did not find them, but a short one did."""
+    store.write("deliveries", "run", 0, hours())
+    while roll_up(store, SETTLED):
+        pass
+    store.prune(START + 2 * STRETCH + 25 * WINDOW)
+    kept = store.read(LatencyWindow)
+    assert min(row.window_start for row in kept) < START + 2 * STRETCH + 25 * WINDOW
+    (long,) = Report(store, (START - HOUR, END + HOUR)).latency()
+    assert long.count == sum(row.count for row in kept)
+
+
 def test_windows_that_are_as_long_are_left_alone(store: Store) -> None:
     long = replace(window(START, 5, 1), window_end=START + STRETCH)
     store.write("deliveries", "run", 0, [long])

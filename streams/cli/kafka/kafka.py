@@ -122,7 +122,7 @@ def _broker(data: Path | None, port: int = 0) -> Broker:
 
 def _description(broker: Broker) -> dict[str, Any]:
     condition, running = broker.condition(), broker.data.recorded()
-    alive = running if condition in (Condition.RUNNING, Condition.STARTING) else None
+    alive = running if condition.is_alive else None
     return {
         "condition": condition.value,
         "bootstrap": alive.bootstrap if alive else None,

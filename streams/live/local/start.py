@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from streams.embedded import Broker, Condition
+from streams.embedded import Broker
 from streams.embedded.process import spawn, wait_until
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, Deployment, deploy, preview, read_catalog
@@ -117,7 +117,7 @@ def _refuse_breaking(cluster: Cluster, wish: Wish) -> None:
 def start_broker(folder: UpFolder, port: int, report: Reporter) -> str:
     """Start the folder's embedded broker if it is not running; return its address."""
     broker = Broker(folder.kafka, port=port, lasting=True)
-    if broker.condition() not in (Condition.RUNNING, Condition.STARTING):
+    if not broker.condition().is_alive:
         report(f"Starting Apache Kafka on {folder.kafka} ...")
         broker.start()
     return broker.bootstrap
