@@ -1065,6 +1065,14 @@ MUTANTS = (
         "test_a_frozen_broker_is_an_outage_since_the_first_check_that_failed",
     ),
     KafkaMutant(
+        "sample transmission queues with the sampler's clock",
+        "monitor/sampler.py",
+        "tuple(waiting.get(home, ())), read_to)",
+        "tuple(waiting.get(home, ())), now)",
+        "monitor/test_samples.py::"
+        "test_a_transmission_queue_is_sampled_at_the_time_to_which_dialogs_were_read",
+    ),
+    KafkaMutant(
         "read all latency windows",
         "store/rollup.py",
         "    if most < FOREVER:\n",
