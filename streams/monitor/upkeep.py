@@ -1,4 +1,4 @@
-"""Maintain the store periodically: merge windows of latency, delete old rows."""
+"""Maintain the store periodically: merge windows, date acknowledgements, delete old rows."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class Upkeep:
         if now - self._rolled_at >= _ROLL_EVERY_S:
             self._rolled_at = now
             roll_up(self.store, round(self.epoch() * 1000))
+            self.store.note_acknowledged()
         if self.keep is None or now - self._pruned_at < _PRUNE_EVERY_S:
             return 0
         self._pruned_at = now

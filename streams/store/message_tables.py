@@ -44,6 +44,13 @@ MISSING = _table(
     _name("error_by", nullable=True),
 )
 
+ACKNOWLEDGED = Table(
+    "acknowledged_messages",
+    METADATA,
+    Column("key", String(40), primary_key=True),  # of the missing message
+    _number("at", index=True),
+)
+
 FOUND = _table(
     "found_messages",
     _name("message_id"),

@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from streams.errors import Number, text_of
 from streams.store.dialogs import RETRY_CEILING
 from streams.store.freshness import ARRIVALS, Freshness
+from streams.store.mapping import from_columns
 from streams.store.message_rows import MissingMessage
-from streams.store.message_tables import FOUND, MISSING
+from streams.store.message_tables import ACKNOWLEDGED, FOUND, MISSING
 from streams.store.state_rows import DialogSide
 from streams.store.state_tables import DIALOGS
 from streams.store.store import Store
@@ -62,11 +63,20 @@ _REMEDIES: Mapping[Whereabouts, str] = {
 
 def find_missing(store: Store, now: int, *, limit: int = 1_000) -> tuple[Missing, ...]:
     """Return the messages that are still missing, newest first."""
-    wanted = _missing(sa.select(MISSING)).order_by(MISSING.c.seen_at.desc()).limit(limit)
-    rows = store.select(MissingMessage, wanted)
-    sides = _sides(store, sorted({row.conversation for row in rows}))
+    noted = ACKNOWLEDGED.c.at.label("acknowledged_at")
+    found = sa.select(MISSING, noted).outerjoin(ACKNOWLEDGED, ACKNOWLEDGED.c.key == MISSING.c.key)
+    rows = store.ask(_missing(found).order_by(MISSING.c.seen_at.desc()).limit(limit))
+    sides = _sides(store, sorted({row["conversation"] for row in rows}))
     fresh = Freshness(now, store.reached())
-    return tuple(_judged(row, sides.get(row.conversation, ()), fresh) for row in rows)
+    return tuple(
+        _judged(
+            from_columns(MissingMessage, row),
+            sides.get(row["conversation"], ()),
+            fresh,
+            row["acknowledged_at"],
+        )
+        for row in rows
+    )
 
 
 def count_missing(store: Store) -> int:
@@ -76,13 +86,17 @@ def count_missing(store: Store) -> int:
 
 
 def locate(
-    message: MissingMessage, sides: Sequence[DialogSide], fresh: Freshness
+    message: MissingMessage,
+    sides: Sequence[DialogSide],
+    fresh: Freshness,
+    acknowledged_at: int | None = None,
 ) -> tuple[Whereabouts, str]:
     """Locate a message by the state of both sides of its dialog; also return the reason.
 
     The rules are applied in this order: not yet evaluated, expired, a side in error, waiting,
-    rejected with an acknowledgement, ended, lost. The sender's last progress was at or after the
-    acknowledgement, and copies may arrive for another retry interval.
+    rejected with an acknowledgement, ended, lost. ``acknowledged_at``: when the message was first
+    known to be acknowledged; None if this is not stored yet. It was acknowledged at or before the
+    sender's last progress, and copies may arrive for another retry interval.
     """
     sender = next((s for s in sides if s.is_initiator is message.from_initiator), None)
     receiver = next((s for s in sides if s.is_initiator is not message.from_initiator), None)
@@ -91,7 +105,7 @@ def locate(
     if (
         sender is not None
         and message.sequence < sender.acknowledged
-        and not fresh.covers(sender.progress_at + RETRY_CEILING, ARRIVALS)
+        and not fresh.covers((acknowledged_at or sender.progress_at) + RETRY_CEILING, ARRIVALS)
     ):
         return Whereabouts.UNREAD, "It was acknowledged; its queue has not been read since."
     if message.expires_at <= fresh.now:
@@ -115,8 +129,13 @@ def locate(
 _ENDING = ("DI", "DO", "CD")
 
 
-def _judged(message: MissingMessage, sides: Sequence[DialogSide], fresh: Freshness) -> Missing:
-    where, why = locate(message, sides, fresh)
+def _judged(
+    message: MissingMessage,
+    sides: Sequence[DialogSide],
+    fresh: Freshness,
+    acknowledged_at: int | None,
+) -> Missing:
+    where, why = locate(message, sides, fresh, acknowledged_at)
     if message.error:
         why += f" {message.error_by} has dropped a copy ({message.error}: {text_of(message.error)})"
         why = why.rstrip(".") + "."

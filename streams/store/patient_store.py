@@ -55,6 +55,7 @@ class PatientStore(Store):
 
     add_late = _repeated(Store.add_late)
     roll = _repeated(Store.roll)
+    note_acknowledged = _repeated(Store.note_acknowledged)
     prune = _repeated(Store.prune)
     reach = _repeated(Store.reach)
     ask = _repeated(Store.ask)

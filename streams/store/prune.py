@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from streams.store.kinds import KINDS
 from streams.store.message_rows import CopiedMessage, FoundMessage, Gap, MissingMessage
+from streams.store.message_tables import ACKNOWLEDGED
 from streams.store.rows import EventWindow, LatencyStretch, LatencyWindow, MalformedWindow, Repeat
 from streams.store.state_rows import DialogSide, Trouble
 from streams.store.state_tables import SAMPLES
@@ -35,10 +36,11 @@ _DATED: Mapping[type, str] = {
 
 
 _WHOLE = (LatencyWindow, LatencyStretch)
+_NOTED = ACKNOWLEDGED.c.at
 
 
 def prunings(before: int) -> tuple[sa.Delete, ...]:
     """Return the statements that delete rows whose time is before an instant (epoch ms)."""
     oldest = {**dict.fromkeys(_DATED, before), **dict.fromkeys(_WHOLE, before // STRETCH * STRETCH)}
-    tables = ((kind, KINDS[kind].table, column) for kind, column in _DATED.items())
-    return tuple(sa.delete(t).where(t.c[column] < oldest[kind]) for kind, t, column in tables)
+    dated = [(KINDS[kind].table.c[column], oldest[kind]) for kind, column in _DATED.items()]
+    return tuple(sa.delete(c.table).where(c < at) for c, at in (*dated, (_NOTED, before)))

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from streams.errors import HoplineError, UsageError
+from streams.store.acknowledged import note_acknowledged
 from streams.store.database import (
     READING,
     check_encoding,
@@ -191,6 +192,11 @@ class Store:
             made = together([from_columns(LatencyWindow, dict(row)) for row in found])
             if rows := [to_columns(row) for row in made]:
                 connection.execute(STRETCHES.insert(), rows)
+
+    def note_acknowledged(self) -> None:
+        """Store when each missing message was first known to be acknowledged."""
+        with self._writing() as connection:
+            connection.execute(note_acknowledged(self._engine.dialect.name))
 
     def prune(self, before: int) -> int:
         """Delete rows whose time is before an instant (epoch ms); return their number."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import sqlalchemy as sa
+
 from streams.monitor.upkeep import Upkeep
 from streams.store import LatencyStretch, LatencyWindow, Store
-from tests.store.build import LATENCY
+from streams.store.message_tables import ACKNOWLEDGED
+from tests.store.build import LATENCY, MISSING
+from tests.store.build_state import DIALOG
 
 DAY = 86_400
 
@@ -39,6 +43,14 @@ def test_without_days_everything_is_kept(tmp_path: Path) -> None:
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
         store.write("deliveries", "run", 0, [LATENCY])
         assert Upkeep(store, None, lambda: 1e9).look(0.0) == 0
+
+
+def test_acknowledgements_of_missing_messages_are_dated_once_a_minute(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.write("messages", "run", 0, [MISSING, replace(DIALOG, acknowledged=4)])
+        Upkeep(store, None, lambda: 1e9).look(0.0)
+        (noted,) = store.ask(sa.select(ACKNOWLEDGED.c.at))
+        assert noted["at"] == DIALOG.progress_at
 
 
 def test_what_is_over_is_put_together_once_a_minute(tmp_path: Path) -> None:

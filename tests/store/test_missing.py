@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from streams.store import (
     AlarmKind,
@@ -20,6 +21,7 @@ from streams.store import (
     Whereabouts,
 )
 from streams.store.freshness import ARRIVALS, QUERIES
+from streams.store.message_tables import ACKNOWLEDGED
 from tests.store.build import COPIED, FOUND, GAP, MISSING
 from tests.store.build_state import DIALOG
 
@@ -137,6 +139,29 @@ def test_nothing_is_lost_before_its_queue_was_read_up_to_its_acknowledgement(
         kinds = {alarm.kind for alarm in Situation(store).alarms(NOW)}
     assert found.whereabouts is where
     assert (AlarmKind.MISSING in kinds) == (where is Whereabouts.LOST)
+
+
+def test_a_message_is_lost_although_its_dialog_goes_on(store: Store) -> None:
+    """The sender's last progress is always later than what was evaluated."""
+    store.write("messages", "run", 0, [MISSING, replace(SENDER, acknowledged=3), RECEIVER])
+    store.note_acknowledged()
+    for batch in range(1, 4):  # acknowledged in the first of them
+        store.reach({ARRIVALS: ACKNOWLEDGED_AT + 64_000 * batch})
+        at, number = ACKNOWLEDGED_AT + 64_000 * batch, 40 + batch
+        goes_on = replace(SENDER, sent=5 + batch, position=number, progress_at=at)
+        store.write("messages", "run", batch, [goes_on])
+        store.note_acknowledged()
+        (found,) = Report(store).missing(NOW)
+        assert found.whereabouts is (Whereabouts.UNREAD if batch < 2 else Whereabouts.LOST)
+    kinds = {alarm.kind for alarm in Situation(store).alarms(NOW)}
+    assert AlarmKind.MISSING in kinds
+
+
+def test_the_time_of_an_acknowledgement_is_deleted_with_its_message(store: Store) -> None:
+    store.write("messages", "run", 0, [MISSING, SENDER])
+    store.note_acknowledged()
+    assert store.prune(MISSING.seen_at + 1) == 2
+    assert not store.ask(sa.select(ACKNOWLEDGED))
 
 
 def test_the_remedy_for_a_loss_is_an_audit_and_not_to_send_again(store: Store) -> None:
