@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -31,19 +32,23 @@ class TooExpensiveError(BaseException):
 
 
 class _Run:
-    """A computation of the current thread that may use ``seconds`` of CPU time.
+    """A computation of the current thread, which :meth:`limit` limits.
 
     Attributes:
         is_interrupted: whether an exception was raised in the computation.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self) -> None:
         self.is_interrupted = False
         self._thread = threading.get_ident()
         self._clock = _clock(self._thread)
-        self._until = self._clock() + seconds
+        self._until = math.inf
         self._is_over = False
         self._is_watched = False
+
+    def limit(self, seconds: float) -> None:
+        """Let the computation use ``seconds`` of CPU time from now on."""
+        self._until = self._clock() + seconds
 
     def watch(self) -> None:
         """Interrupt the computation if its time is used up; called by another thread.
@@ -111,11 +116,12 @@ def limited(seconds: float, compute: Callable[[], T], warning: Callable[[], str]
         if not _watching:
             _watching.append(threading.Thread(target=_watch, name="cpu limit", daemon=True))
             _watching[-1].start()
-    run = _Run(seconds)
+    run = _Run()
     _runs[run] = None
     _started.set()
     try:
         try:
+            run.limit(seconds)
             result = compute()
         finally:
             run.settle()

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from streams.store import Store
 
 _MOMENT = 3
+_NONE = "1970-01-01T00:00:00.000Z"
 _HEARTBEATS = "(presence)"
 """Part of the description of a source of heartbeats, whose records do not count as work."""
 
@@ -84,8 +85,9 @@ class Watch:
                 busy = True
             self._left = _left(progress)
             self._position.update(_position(progress))
-            if (watermark := progress.eventTime.get("watermark")) is not None:
-                self.watermark = int(_seconds(watermark) * 1000)
+            # Spark reports 1970 before a run's first watermark.
+            if at := _seconds(progress.eventTime.get("watermark", _NONE)):
+                self.watermark = int(at * 1000)
             if not self._left:  # a batch takes all records available at its start
                 self.reached = int(_seconds(progress.timestamp) * 1000)
         return busy

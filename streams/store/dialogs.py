@@ -80,8 +80,14 @@ class LockTime:
     max: int
 
 
-def where(which: Which, now: int) -> sa.ColumnElement[bool]:
-    """Return the condition of a kind of dialogs."""
+def where(which: Which, now: int | None) -> sa.ColumnElement[bool]:
+    """Return the condition of a kind of dialogs.
+
+    If ``now`` is None, no time is known at which to judge the age of a state, so only the kinds
+    OPEN, WAITING and SLOW, which do not depend on it, have dialogs.
+    """
+    if now is None:
+        return where(which, 0) if which in _AGELESS else sa.false()
     is_open = _D.ended_at.is_(None)
     waits = is_open & ((_D.depth > 0) | (_D.parked > 0))
     quiet = is_open & (_D.depth == 0) & (_D.parked == 0)
@@ -103,6 +109,7 @@ def where(which: Which, now: int) -> sa.ColumnElement[bool]:
     return conditions[which]
 
 
+_AGELESS = (Which.OPEN, Which.WAITING, Which.SLOW)
 _OPEN_KINDS = tuple(which for which in Which if which is not Which.SLOW)
 _FIRST: dict[Which, sa.ColumnElement[Any]] = {
     Which.OPEN: _D.begun_at.desc(),
@@ -117,7 +124,7 @@ _FIRST: dict[Which, sa.ColumnElement[Any]] = {
 
 
 def find_dialogs(
-    store: Store, which: Which, now: int, *, instance: str | None = None, limit: int = 100
+    store: Store, which: Which, now: int | None, *, instance: str | None = None, limit: int = 100
 ) -> tuple[DialogSide, ...]:
     """Return dialogs of a kind, most urgent first."""
     found = sa.select(DIALOGS).where(where(which, now))
@@ -140,7 +147,7 @@ class Group:
     since: int
 
 
-def group_dialogs(store: Store, now: int) -> dict[Which, tuple[Group, ...]]:
+def group_dialogs(store: Store, now: int | None) -> dict[Which, tuple[Group, ...]]:
     """Return the open dialogs of each kind except SLOW, by instance and status, in one query.
 
     Dialogs of the kind SLOW need not be open.
@@ -172,7 +179,7 @@ def group_dialogs(store: Store, now: int) -> dict[Which, tuple[Group, ...]]:
     }
 
 
-def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
+def count_dialogs(store: Store, now: int | None, start: int, end: int) -> DialogCounts:
     """Return the number of dialogs of each kind; events are counted in [start, end)."""
 
     def within(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:

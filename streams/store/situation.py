@@ -125,7 +125,7 @@ class Situation:
 
     def _facts(self, now: int) -> Facts:
         report, recent, fresh = Report(self._store), now - RECENT, self.freshness(now)
-        judged_at = fresh.until("dialogs") or 0
+        judged_at = fresh.until("dialogs")
         groups = group_dialogs(self._store, judged_at)
         refused = sa.select(TROUBLES).where(
             TROUBLES.c.error == int(Number.ANOTHER_INSTANCE_CONVERSES), TROUBLES.c.last_at >= recent
@@ -151,9 +151,9 @@ class Situation:
             gaps=report.gaps(),
         )
 
-    def _judged_at(self, now: int) -> int:
-        """Return the time at which dialogs are judged; 0 if not all of them have been read once."""
-        return Freshness(now, self._store.reached()).until("dialogs") or 0
+    def _judged_at(self, now: int) -> int | None:
+        """Return the time at which dialogs are judged; None if not all have been read once."""
+        return Freshness(now, self._store.reached()).until("dialogs")
 
     def _initiators(self, troubles: sa.Select[Any]) -> tuple[DialogSide, ...]:
         named = troubles.with_only_columns(TROUBLES.c.conversation)

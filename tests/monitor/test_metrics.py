@@ -176,6 +176,16 @@ def test_arrivals_are_known_up_to_a_horizon_before_the_watermark(tmp_path: Path)
         assert store.reached() == {ARRIVALS: 1_795_267_740_000 - HORIZON}
 
 
+def test_arrivals_do_not_go_back_before_a_run_has_a_watermark(tmp_path: Path) -> None:
+    event_time = {"watermark": "1970-01-01T00:00:00.000Z"}
+    watch = Watch(Running([progress(0, eventTime=event_time, sources=[])], name="messages"))
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.reach({ARRIVALS: 5_000})
+        watch.look(store)
+        _note([watch], store, {}, HORIZON)
+        assert store.reached()[ARRIVALS] == 5_000
+
+
 def test_the_distance_of_each_query_is_a_metric_and_an_alarm(tmp_path: Path) -> None:
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
         store.reach({**dict.fromkeys(QUERIES, 1_000_000), "messages": 850_000, ARRIVALS: 3})

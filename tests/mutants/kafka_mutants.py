@@ -965,17 +965,53 @@ MUTANTS = (
     KafkaMutant(
         "judge dialogs at a time that was not read",
         "store/situation.py",
-        'Freshness(now, self._store.reached()).until("dialogs") or 0',
+        'Freshness(now, self._store.reached()).until("dialogs")',
         "now",
         "store/test_situation.py::test_a_dialog_is_stuck_only_at_the_time_that_was_read",
     ),
     KafkaMutant(
         "call a message lost before its queue was read",
         "store/missing.py",
-        "        and not fresh.covers(sender.progress_at + RETRY_CEILING, ARRIVALS)\n",
+        "        and not fresh.covers((acknowledged_at or sender.progress_at) + RETRY_CEILING, "
+        "ARRIVALS)\n",
         "        and False\n",
         "store/test_missing.py::"
         "test_nothing_is_lost_before_its_queue_was_read_up_to_its_acknowledgement",
+    ),
+    KafkaMutant(
+        "never call a message lost while its dialog goes on",
+        "store/missing.py",
+        "(acknowledged_at or sender.progress_at)",
+        "sender.progress_at",
+        "store/test_missing.py::test_a_message_is_lost_although_its_dialog_goes_on",
+    ),
+    KafkaMutant(
+        "date an acknowledgement again and again",
+        "store/acknowledged.py",
+        ".on_conflict_do_nothing()",
+        '.on_conflict_do_update(index_elements=["key"], set_={"at": DIALOGS.c.progress_at})',
+        "store/test_situation.py::test_acknowledgements_are_dated_once",
+    ),
+    KafkaMutant(
+        "call every error recent before all dialogs were read",
+        "store/dialogs.py",
+        "return where(which, 0) if which in _AGELESS else sa.false()",
+        "return where(which, 0)",
+        "store/test_situation.py::test_no_error_is_recent_before_all_dialogs_were_read_once",
+    ),
+    KafkaMutant(
+        "take Spark's 1970 for a watermark",
+        "monitor/watch.py",
+        'if at := _seconds(progress.eventTime.get("watermark", _NONE)):',
+        'if (at := _seconds(progress.eventTime.get("watermark", _NONE))) >= 0:',
+        "monitor/test_metrics.py::test_arrivals_do_not_go_back_before_a_run_has_a_watermark",
+    ),
+    KafkaMutant(
+        "watch a computation before it begins",
+        "cpu_limit.py",
+        "        self._until = math.inf\n",
+        "        self._until = self._clock()\n",
+        "node/test_cpu_limit.py::test_no_computation_is_interrupted_before_it_begins",
     ),
     KafkaMutant(
         "call exactly-once kept before the queues were read",

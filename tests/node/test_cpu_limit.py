@@ -118,6 +118,22 @@ def test_an_interruption_that_has_begun_is_awaited(monkeypatch: pytest.MonkeyPat
     assert not is_after
 
 
+def test_no_computation_is_interrupted_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watching thread may look between the registration and the computation."""
+
+    class Watched(dict[cpu_limit._Run, None]):
+        def __setitem__(self, run: cpu_limit._Run, value: None) -> None:
+            super().__setitem__(run, value)
+            run.watch()
+
+    raised = []
+    monkeypatch.setattr(cpu_limit, "_EVERY", 60)
+    monkeypatch.setattr(cpu_limit, "_runs", Watched())
+    monkeypatch.setattr(cpu_limit, "_raise_in", raised.append)
+    assert limited(0, lambda: 5, str) == 5
+    assert not raised
+
+
 def test_an_interruption_between_the_computation_and_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -25,8 +25,9 @@ from streams.store import (
 from streams.store import store as store_module
 from streams.store.drops import find_drops
 from streams.store.freshness import QUERIES
+from streams.store.message_tables import ACKNOWLEDGED
 from streams.store.tables import METADATA
-from tests.store.build import EVENT, MALFORMED, REPEAT, latency
+from tests.store.build import EVENT, MALFORMED, MISSING, REPEAT, latency
 from tests.store.build_state import DIALOG, GONE, HEARTBEAT, HELD, LAG, LINK, QUEUE, TROUBLE, dialog
 
 NOW = 100_000_000
@@ -115,6 +116,26 @@ def test_dialogs_are_found_by_what_is_the_matter_with_them(store: Store) -> None
     assert (counts.open, counts.waiting, counts.ended, counts.failed) == (7, 2, 1, 1)
     assert (counts.stuck, counts.unlocked, counts.leaked, counts.idle) == (1, 1, 1, 1)
     assert (counts.begun, counts.locked) == (8, 7)
+
+
+def test_no_error_is_recent_before_all_dialogs_were_read_once(store: Store) -> None:
+    old = dialog(1, state="ER", error_at=12_000, depth=0, waiting_since=None)
+    store.write("state", "run", 0, [old])
+    situation = Situation(store)
+    assert situation.dialogs(Which.FAILED, NOW) == ()
+    assert situation.dialogs(Which.OPEN, NOW) == (old,)
+    assert AlarmKind.FAILED not in {alarm.kind for alarm in situation.alarms(NOW)}
+    assert situation.dialog_counts(NOW, 0, NOW).open == 1
+
+
+def test_acknowledgements_are_dated_once(store: Store) -> None:
+    sender = replace(DIALOG, acknowledged=4)
+    store.write("state", "run", 0, [MISSING, sender])
+    store.note_acknowledged()
+    store.write("state", "run", 1, [replace(sender, sent=6, position=41, progress_at=13_000)])
+    store.note_acknowledged()
+    (noted,) = store.ask(sa.select(ACKNOWLEDGED.c.at))
+    assert noted["at"] == DIALOG.progress_at
 
 
 def test_the_time_until_the_lock_is_that_of_initiators(store: Store) -> None:
