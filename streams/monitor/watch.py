@@ -118,7 +118,13 @@ class Watch:
         late = sum(state.numRowsDroppedByWatermark for state in progress.stateOperators)
         if late:
             self.late += late
-            store.add_late(str(self.query.name), str(self.query.id), progress.batchId, late)
+            until, at = progress.eventTime.get("watermark", _NONE), progress.timestamp
+            first_at, until, at = (
+                int(_seconds(instant) * 1000)
+                for instant in (progress.eventTime.get("min", until), until, at)
+            )
+            place = str(self.query.name), str(self.query.id), progress.batchId
+            store.add_late(*place, late, first_at=first_at, until=until, at=at)
 
     def _time(self, progress: StreamingQueryProgress) -> None:
         self.took = progress.durationMs.get("triggerExecution", 0) / 1000

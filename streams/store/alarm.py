@@ -8,6 +8,7 @@ from enum import Enum, IntEnum
 
 from streams.store.dialogs import Group, Which
 from streams.store.freshness import Freshness
+from streams.store.late import LateRows
 from streams.store.links import Link
 from streams.store.message_rows import Gap
 from streams.store.missing import Missing
@@ -85,6 +86,7 @@ class Facts:
     lags: Sequence[LagSample]
     """Samples of the last minute, by subject, oldest first."""
     malformed: Sequence[MalformedWindow]
-    late: Mapping[str, int]
+    late: Sequence[LateRows]
+    """What recent batches left out, oldest first."""
     missing: Sequence[Missing] = ()
     gaps: Sequence[Gap] = ()

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from streams.prose import counted, listed
 from streams.store.alarm import Alarm, AlarmKind, Facts, Severity
 from streams.store.freshness import Freshness, Reading
+from streams.store.late import LateRows
 
 _PLACE = "monitor"
+_FIGURES = {
+    "deliveries": "Deliveries and latencies",
+    "events": "Duplicates, drops and other events",
+    "messages": "Missing messages and causes of duplicates",
+    "gaps": "Gaps",
+    "repeats": "Repeats",
+}
+"""The figures of each query that may leave out rows."""
 _START = "Start 'hopline monitor'; it resumes from its checkpoint."
 
 
 def late(facts: Facts) -> Iterator[Alarm]:
-    """Return an alarm for each query with rows that were too late for their windows."""
-    for query, rows in sorted(facts.late.items()):
-        if rows:
-            yield Alarm(
-                Severity.INFO,
-                AlarmKind.LATE,
-                f"{counted(rows, 'row')} arrived too late and are not counted in any window.",
-                query,
-                "The counts of their windows are too low; 'hopline verify' counts everything.",
-                rows,
-            )
+    """Return an alarm for each query whose recent batches left out late rows."""
+    groups: defaultdict[str, list[LateRows]] = defaultdict(list)
+    for batch in facts.late:
+        groups[batch.query].append(batch)
+    for query, batches in sorted(groups.items()):
+        rows = sum(batch.rows for batch in batches)
+        first, until = min(b.first_at for b in batches), max(b.until for b in batches)
+        yield Alarm(
+            Severity.INFO,
+            AlarmKind.LATE,
+            f"{counted(rows, 'row')} arrived too late to be counted. {_FIGURES.get(query, query)} "
+            f"from {_clock(first)} to {_clock(until)} UTC may be incomplete.",
+            query,
+            "Use 'hopline verify', which counts everything, for that time. Later figures are "
+            "complete.",
+            rows,
+            batches[0].noted_at,
+        )
 
 
 def reading(facts: Facts) -> Iterator[Alarm]:
@@ -49,6 +67,10 @@ def reading(facts: Facts) -> Iterator[Alarm]:
                 "(--master).",
                 since=fresh.as_of,
             )
+
+
+def _clock(instant: int) -> str:
+    return f"{datetime.fromtimestamp(instant / 1_000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _distance(fresh: Freshness) -> str:

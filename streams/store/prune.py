@@ -16,7 +16,7 @@ from streams.store.message_tables import ACKNOWLEDGED
 from streams.store.rows import EventWindow, LatencyStretch, LatencyWindow, MalformedWindow, Repeat
 from streams.store.state_rows import DialogSide, Trouble
 from streams.store.state_tables import SAMPLES
-from streams.store.tables import STRETCH
+from streams.store.tables import LATE, STRETCH
 
 _DATED: Mapping[type, str] = {
     LatencyWindow: "window_start",
@@ -36,11 +36,12 @@ _DATED: Mapping[type, str] = {
 
 
 _WHOLE = (LatencyWindow, LatencyStretch)
-_NOTED = ACKNOWLEDGED.c.at
+_OTHERS = (ACKNOWLEDGED.c.at, LATE.c.until)
 
 
 def prunings(before: int) -> tuple[sa.Delete, ...]:
     """Return the statements that delete rows whose time is before an instant (epoch ms)."""
     oldest = {**dict.fromkeys(_DATED, before), **dict.fromkeys(_WHOLE, before // STRETCH * STRETCH)}
     dated = [(KINDS[kind].table.c[column], oldest[kind]) for kind, column in _DATED.items()]
-    return tuple(sa.delete(c.table).where(c < at) for c, at in (*dated, (_NOTED, before)))
+    others = [(column, before) for column in _OTHERS]
+    return tuple(sa.delete(c.table).where(c < at) for c, at in (*dated, *others))

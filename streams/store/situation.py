@@ -23,6 +23,7 @@ from streams.store.dialogs import (
 from streams.store.drops import Drop, find_drops
 from streams.store.figures import Report
 from streams.store.freshness import Freshness
+from streams.store.late import late_since
 from streams.store.links import Link, find_links
 from streams.store.parked import find_parked
 from streams.store.rows import MalformedWindow
@@ -146,7 +147,7 @@ class Situation:
             links=self.links(recent, now, latency=False),
             lags=samples_in(self._store, LagSample, now - LAG_LOOKS, now + 1),
             malformed=self._store.select(MalformedWindow, malformed),
-            late=report.late(),
+            late=late_since(self._store, recent),
             missing=report.missing(now),
             gaps=report.gaps(),
         )

@@ -30,6 +30,7 @@ from streams.store.state_rows import Sample
 from streams.store.state_tables import AGES, SAMPLES
 from streams.store.tables import (
     BATCHES,
+    LATE,
     LATENCY,
     METADATA,
     MOST_WINDOWS,
@@ -154,16 +155,24 @@ class Store:
             for column in AGES:
                 connection.execute(column.table.delete().where(column < oldest))
 
-    def add_late(self, query: str, run: str, batch_id: int, rows: int) -> None:
-        """Add the number of rows that a batch left out as too late, once per batch."""
+    def add_late(
+        self, query: str, run: str, batch_id: int, rows: int, *, first_at: int, until: int, at: int
+    ) -> None:
+        """Add the number of rows that a batch left out as too late, once per batch.
+
+        The rows are from [first_at, until), which are epoch milliseconds, as is the batch's ``at``.
+        """
         statement = (
             BATCHES.update()
             .where(BATCHES.c.query == query, BATCHES.c.run == run)
             .where(BATCHES.c.late_batch < batch_id)
             .values(late=BATCHES.c.late + rows, late_batch=batch_id)
         )
+        batch = {"query": query, "run": run, "batch_id": batch_id, "rows": rows}
+        times = {"first_at": min(first_at, until), "until": until, "noted_at": at}
         with self._writing() as connection:
-            connection.execute(statement)
+            if connection.execute(statement).rowcount:
+                connection.execute(LATE.insert().values({**batch, **times}))
 
     def roll(
         self,

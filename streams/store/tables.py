@@ -127,6 +127,18 @@ BATCHES = Table(
     whole("late_batch"),
 )
 
+LATE = Table(
+    "late_rows",
+    METADATA,
+    Column("query", String(64), primary_key=True),
+    Column("run", String(64), primary_key=True),
+    Column("batch_id", BigInteger, primary_key=True),
+    whole("rows"),
+    whole("first_at"),
+    Column("until", BigInteger, nullable=False, index=True),
+    Column("noted_at", BigInteger, nullable=False, index=True),
+)
+
 REACHED = Table(
     "reached",
     METADATA,

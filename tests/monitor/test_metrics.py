@@ -16,6 +16,7 @@ from streams.monitor.run import _note
 from streams.monitor.watch import Watch
 from streams.store import Store
 from streams.store.freshness import ARRIVALS, QUERIES
+from streams.store.late import LateRows, late_since
 from tests.health import get, metrics
 
 HORIZON = 600_000
@@ -174,6 +175,22 @@ def test_arrivals_are_known_up_to_a_horizon_before_the_watermark(tmp_path: Path)
         watch.look(store)
         _note([watch], store, {}, HORIZON)
         assert store.reached() == {ARRIVALS: 1_795_267_740_000 - HORIZON}
+
+
+def test_late_rows_are_between_the_first_of_their_batch_and_its_watermark(tmp_path: Path) -> None:
+    event_time = {"min": "1970-01-01T00:00:10.000Z", "watermark": "1970-01-01T00:00:20.000Z"}
+    at = {"timestamp": "1970-01-01T00:01:30.000Z"}
+    late = {
+        "operatorName": "stateStoreSave", "numRowsTotal": 0, "numRowsUpdated": 0,
+        "numRowsRemoved": 0, "allUpdatesTimeMs": 0, "allRemovalsTimeMs": 0, "commitTimeMs": 0,
+        "memoryUsedBytes": 0, "numRowsDroppedByWatermark": 3, "numShufflePartitions": 1,
+        "numStateStoreInstances": 1, "customMetrics": {},
+    }  # fmt: skip
+    reports = [progress(0, eventTime=event_time, stateOperators=[late], **at)]
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.write("deliveries", "1", 0, [])
+        Watch(Running(reports)).look(store)
+        assert late_since(store, 0) == (LateRows("deliveries", 3, 10_000, 20_000, 90_000),)
 
 
 def test_arrivals_do_not_go_back_before_a_run_has_a_watermark(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_batch_waits_for_its_store_with_all_its_rows(
 
 CALLS: list[Callable[[PatientStore], object]] = [
     lambda store: store.write("q", "run", 0, ()),
-    lambda store: store.add_late("q", "run", 0, 1),
+    lambda store: store.add_late("q", "run", 0, 1, first_at=0, until=1, at=1),
     lambda store: store.roll(0, 1, lambda _: ()),
     lambda store: store.prune(0),
     lambda store: store.reach({"q": 1}),

@@ -84,7 +84,7 @@ def test_duplicates_are_counted_by_cause(store: Store) -> None:
 def test_violations_are_reported(store: Store) -> None:
     store.write("deliveries", "run", 0, [MALFORMED])
     store.write("repeats", "run", 0, [REPEAT])
-    store.add_late("deliveries", "run", 0, 3)
+    store.add_late("deliveries", "run", 0, 3, first_at=10_000, until=20_000, at=90_000)
     report = Report(store)
     assert report.malformed() == (MALFORMED,)
     assert report.repeats() == (REPEAT,)

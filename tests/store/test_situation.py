@@ -220,7 +220,7 @@ def test_alarms_say_what_is_wrong_where_and_what_to_do(store: Store) -> None:
         replace(MALFORMED, window_start=NOW - 20_000, window_end=NOW - 10_000),
     ]
     situation = _write(store, *rows)
-    store.add_late("state", "run", 0, 4)
+    store.add_late("state", "run", 0, 4, first_at=10_000, until=20_000, at=NOW)
     alarms = {alarm.kind: alarm for alarm in reversed(situation.alarms(NOW))}
     assert list(reversed(alarms)) == [
         AlarmKind.STUCK,
@@ -249,6 +249,23 @@ def test_alarms_say_what_is_wrong_where_and_what_to_do(store: Store) -> None:
         "Copies for TargetService reach several targets: a second target answered 1 dialog."
     )
     assert all(alarm.remedy.endswith(".") for alarm in alarms.values())
+
+
+def test_incomplete_figures_are_named_with_their_time_and_for_ten_minutes(store: Store) -> None:
+    """They stay incomplete, but the figures of later times are complete."""
+    situation = _write(store)
+    store.write("deliveries", "run", 1, [])
+    for batch, rows in enumerate((4, 3)):
+        at, span = NOW - MINUTE + batch, {"first_at": 86_400_000 + 60_000 * batch}
+        store.add_late("deliveries", "run", batch, rows, **span, until=86_500_000, at=at)
+    (alarm,) = [a for a in situation.alarms(NOW) if a.kind is AlarmKind.LATE]
+    assert (alarm.where, alarm.count, alarm.since) == ("deliveries", 7, NOW - MINUTE)
+    assert alarm.what == (
+        "7 rows arrived too late to be counted. Deliveries and latencies from 1970-01-02 00:00:00 "
+        "to 1970-01-02 00:01:40 UTC may be incomplete."
+    )
+    later = situation.alarms(NOW + 10 * MINUTE)
+    assert AlarmKind.LATE not in {alarm.kind for alarm in later}
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from streams.errors import SurroundingsError, UsageError
 from streams.store import DialogSide, LatencyWindow, MalformedWindow, Progress, Row, Store, database
 from streams.store.freshness import QUERIES
 from streams.store.kinds import KINDS, upsert
+from streams.store.late import LateRows, late_of, late_since
 from streams.store.tables import METADATA
 from tests.postgres import encoded_database
 from tests.store.build import COPIED, EVENT, GAP, LATENCY, MALFORMED, MISSING, REPEAT, ROWS
@@ -189,10 +190,19 @@ def test_names_may_be_longer_than_what_an_index_holds(store: Store) -> None:
 
 def test_late_rows_are_counted_once_per_batch(store: Store) -> None:
     store.write("q", "run", 3, [])
-    store.add_late("q", "run", 2, 10)
-    store.add_late("q", "run", 2, 10)
-    store.add_late("q", "run", 3, 1)
+    store.add_late("q", "run", 2, 10, first_at=10_000, until=20_000, at=90_000)
+    store.add_late("q", "run", 2, 10, first_at=10_000, until=20_000, at=90_000)
+    store.add_late("q", "run", 3, 1, first_at=21_000, until=22_000, at=95_000)
     assert store.progress() == (Progress("q", "run", 3, 11),)
+    first, second = (
+        LateRows("q", 10, 10_000, 20_000, 90_000),
+        LateRows("q", 1, 21_000, 22_000, 95_000),
+    )
+    assert late_since(store, 90_000) == (first, second)
+    assert late_since(store, 90_001) == (second,)
+    assert late_of(store, "q", 19_999, 21_000) == (first,)
+    assert late_of(store, "q", 20_000, 21_001) == (second,)
+    assert late_of(store, "other", 0, 100_000) == ()
 
 
 def test_several_queries_write_at_once(url: str) -> None:

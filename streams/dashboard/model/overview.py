@@ -28,6 +28,7 @@ from streams.store import (
     percentiles,
 )
 from streams.store.freshness import QUERIES
+from streams.store.late import LateRows, late_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Found:
     lost: int = 0
     malformed: Sequence[MalformedWindow] = ()
     repeats: Sequence[Repeat] = ()
-    late: int = 0
+    late: Sequence[LateRows] = ()
     queues: Sequence[QueueSample] = ()
     queues_at_end: Sequence[QueueSample] = ()
     dialogs: DialogCounts | None = None
@@ -104,7 +105,8 @@ class Overview:
     at present or on average in a past range; None if unknown. ``read_to``: the end of the range, or
     the time up to which deliveries were read, if that is earlier. ``lost``: all drops and delays;
     ``losses`` has the most frequent ones. ``known``: the queries that have read all records once;
-    without its query, a figure of 0 is unknown.
+    without its query, a figure of 0 is unknown. ``incomplete``: the time from and up to which
+    deliveries may lack rows that arrived too late.
     """
 
     known: frozenset[str]
@@ -127,7 +129,7 @@ class Overview:
     lost: int
     malformed: int
     repeats: tuple[Repeat, ...]
-    late: int
+    incomplete: tuple[int, int] | None
     paths: tuple[PathLatency, ...]
     hops: tuple[PathLatency, ...]
     waiting: Waiting | None
@@ -148,7 +150,7 @@ def read_overview(store: Store, window: Window) -> Found:
         *report.losses(),
         report.malformed(),
         report.repeats(),
-        sum(report.late().values()),
+        late_of(store, "deliveries", window.since, window.until),
         situation.queues_over_time(window.since, window.until),
         situation.queues(None if window.live else window.until),
         situation.dialog_counts(window.now, window.since, window.until),
@@ -194,7 +196,7 @@ def overview_of(found: Found) -> Overview:
         lost=found.lost,
         malformed=sum(row.count for row in found.malformed),
         repeats=tuple(found.repeats),
-        late=found.late,
+        incomplete=incomplete_of(found.late),
         paths=path_latencies(whole, lambda row: tuple(row.path.split(">"))),
         hops=path_latencies(legs, lambda row: (row.leg_from, row.leg_to)),
         waiting=waiting_of(found.queues_at_end),
@@ -203,6 +205,13 @@ def overview_of(found: Found) -> Overview:
         missing=found.missing,
         gaps=found.gaps,
     )
+
+
+def incomplete_of(late: Sequence[LateRows]) -> tuple[int, int] | None:
+    """Return the time that late rows are from; None without late rows."""
+    if not late:
+        return None
+    return min(each.first_at for each in late), max(each.until for each in late)
 
 
 def waiting_of(queues: Sequence[QueueSample]) -> Waiting | None:
