@@ -9,7 +9,7 @@ traceback.
 from streams.errors.event import CopyOutcome, Event, copy_outcome
 from streams.errors.event_kinds import ConversationEvent, EventKind
 from streams.errors.exceptions import HoplineError, InputError, SurroundingsError, UsageError
-from streams.errors.numbers import Number, text_of
+from streams.errors.numbers import Number, is_known, text_of
 
 __all__ = [
     "ConversationEvent",
@@ -22,5 +22,6 @@ __all__ = [
     "SurroundingsError",
     "UsageError",
     "copy_outcome",
+    "is_known",
     "text_of",
 ]

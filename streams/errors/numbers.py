@@ -283,6 +283,11 @@ _TEXTS: dict[int, str] = {
 }
 
 
+def is_known(number: int) -> bool:
+    """Return whether a number is one of Hopline's, and not an application's own error code."""
+    return int(number) in _TEXTS
+
+
 def text_of(number: int) -> str:
     """Return Hopline's text for a number, or a neutral text."""
     return _TEXTS.get(int(number), f"SQL Server error {int(number)}")

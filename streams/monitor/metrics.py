@@ -1,6 +1,7 @@
 """Metrics for Prometheus, health and readiness of a running monitor.
 
-The only labels are the names of the monitor's queries, of which there are only a few.
+The only labels are the names of the monitor's queries, the kinds of alarms, and error numbers that
+Hopline knows.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from streams.errors import is_known
 from streams.monitor.watch import Watch
 from streams.store import Report, Situation, Store
 from streams.store.freshness import QUERIES
+from streams.store.situation import RECENT
 from streams.telemetry import CONTENT_TYPE, Answers, Series, answering, exposition_of, health_answer
 
 _LABELS = ("query",)
@@ -90,6 +93,12 @@ def figures_of(watches: Sequence[Watch], store: Store, now: int) -> Iterator[Ser
         "Messages that are in a queue twice, which means that exactly-once is broken. Must be 0.",
         [((), len(Report(store).repeats()))],
     )
+    yield Series(
+        "hopline_monitor_refusals",
+        "Refused statements and failed dialogs of the last ten minutes, by error number.",
+        [((number,), count) for number, count in sorted(_refusals(store, now).items())],
+        ("error",),
+    )
     alarms = Counter((a.severity, a.kind) for a in Situation(store).alarms(now))
     yield Series(
         "hopline_monitor_alarms",
@@ -100,6 +109,17 @@ def figures_of(watches: Sequence[Watch], store: Store, now: int) -> Iterator[Ser
         ],
         ("severity", "kind"),
     )
+
+
+def _refusals(store: Store, now: int) -> Counter[str]:
+    """Return the refusals by number; error codes of applications are "other"."""
+    rows, total = Report(store, (now - RECENT, now + 1)).refusals()
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[str(row.error) if is_known(row.error) else "other"] += row.count
+    if left_out := total - counts.total():
+        counts["other"] += left_out
+    return counts
 
 
 @contextmanager

@@ -86,10 +86,10 @@ class Watch:
             self._left = _left(progress)
             self._position.update(_position(progress))
             # Spark reports 1970 before a run's first watermark.
-            if at := _seconds(progress.eventTime.get("watermark", _NONE)):
-                self.watermark = int(at * 1000)
+            if watermark := _milliseconds(progress.eventTime.get("watermark", _NONE)):
+                self.watermark = watermark
             if not self._left:  # a batch takes all records available at its start
-                self.reached = int(_seconds(progress.timestamp) * 1000)
+                self.reached = _milliseconds(progress.timestamp)
         return busy
 
     def _reports(self) -> list[StreamingQueryProgress]:
@@ -118,13 +118,16 @@ class Watch:
         late = sum(state.numRowsDroppedByWatermark for state in progress.stateOperators)
         if late:
             self.late += late
-            until, at = progress.eventTime.get("watermark", _NONE), progress.timestamp
-            first_at, until, at = (
-                int(_seconds(instant) * 1000)
-                for instant in (progress.eventTime.get("min", until), until, at)
+            watermark = progress.eventTime.get("watermark", _NONE)
+            store.add_late(
+                str(self.query.name),
+                str(self.query.id),
+                progress.batchId,
+                late,
+                first_at=_milliseconds(progress.eventTime.get("min", watermark)),
+                until=_milliseconds(watermark),
+                at=_milliseconds(progress.timestamp),
             )
-            place = str(self.query.name), str(self.query.id), progress.batchId
-            store.add_late(*place, late, first_at=first_at, until=until, at=at)
 
     def _time(self, progress: StreamingQueryProgress) -> None:
         self.took = progress.durationMs.get("triggerExecution", 0) / 1000
@@ -153,6 +156,10 @@ def _position(progress: StreamingQueryProgress) -> dict[tuple[str, int], int]:
 def _offsets(text: str) -> Mapping[str, Mapping[str, int]]:
     """Parse the offsets of a source; pyspark formats them as a Python value."""
     return (literal_eval(text) if text else None) or {}
+
+
+def _milliseconds(instant: str) -> int:
+    return int(_seconds(instant) * 1000)
 
 
 def _seconds(instant: str) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from streams.errors import Number
+from streams.errors import EventKind, Number
 from streams.store.drops import IS_LOSS
 from streams.store.event_sums import most_frequent, sums
 from streams.store.kinds import KINDS
@@ -32,6 +32,7 @@ COPY_COLUMNS = {
 
 _COPIES_BY = ("window_start", "window_end", "event", "error", "cause")
 _TOTALS_BY = ("event", "error", "instance", "route")
+_REFUSED_BY = ("event", "error", "instance", "database")
 
 LATENCY_DIMENSIONS = ("from_service", "to_service", "target", "path", "leg_from", "leg_to")
 """The columns by which :meth:`Report.latency` can group messages."""
@@ -151,8 +152,22 @@ class Report:
 
         Each row is a sum over all windows. Only the MOST_TOTALS most frequent rows are returned.
         """
-        wanted = (IS_LOSS, *self._within(EVENTS.c))
-        rows = self._store.select(EventWindow, most_frequent(_TOTALS_BY, *wanted))
+        return self._most_frequent(_TOTALS_BY, IS_LOSS)
+
+    def refusals(self) -> tuple[tuple[EventWindow, ...], int]:
+        """Return refused statements and failed dialogs, and the number of all of them.
+
+        Both are events 124 with an error. Each row is a sum over all windows, by number, instance
+        and database. Only the MOST_TOTALS most frequent rows are returned.
+        """
+        refused = (EVENTS.c.event == int(EventKind.CONVERSATION)) & (EVENTS.c.error != 0)
+        return self._most_frequent(_REFUSED_BY, refused)
+
+    def _most_frequent(
+        self, by: Sequence[str], which: sa.ColumnElement[bool]
+    ) -> tuple[tuple[EventWindow, ...], int]:
+        wanted = (which, *self._within(EVENTS.c))
+        rows = self._store.select(EventWindow, most_frequent(by, *wanted))
         total = sa.select(sa.func.sum(EVENTS.c["count"]).label("total")).where(*wanted)
         (row,) = self._store.ask(total)
         return rows, int(row["total"] or 0)

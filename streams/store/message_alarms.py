@@ -10,8 +10,10 @@ from streams.store.alarm import Alarm, AlarmKind, Facts, Severity
 from streams.store.message_rows import Gap
 from streams.store.missing import Missing, Whereabouts
 
-_SEVERITIES = {Whereabouts.LOST: Severity.ERROR, Whereabouts.UNKNOWN: Severity.WARNING}
-"""Waiting messages are left out because their dialog has an alarm, discards have a known reason,
+SEVERITIES = {Whereabouts.LOST: Severity.ERROR, Whereabouts.UNKNOWN: Severity.WARNING}
+"""The severity of the alarm about a missing message.
+
+Waiting messages are left out because their dialog has an alarm, discards have a known reason,
 and what the monitor has not read yet is no verdict.
 """
 
@@ -20,11 +22,11 @@ def missing(facts: Facts) -> Iterator[Alarm]:
     """Return one alarm per service and reason for messages that do not arrive."""
     groups: defaultdict[tuple[Whereabouts, str, str, str], list[Missing]] = defaultdict(list)
     for one in facts.missing:
-        if one.whereabouts in _SEVERITIES:
+        if one.whereabouts in SEVERITIES:
             groups[one.whereabouts, one.message.to_service, one.why, one.remedy].append(one)
     for (where, service, why, remedy), rows in groups.items():
         yield Alarm(
-            _SEVERITIES[where],
+            SEVERITIES[where],
             AlarmKind.MISSING,
             f"{counted(len(rows), 'message')} did not arrive. {why}",
             service,

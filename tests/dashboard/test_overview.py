@@ -14,14 +14,29 @@ from streams.dashboard.model.charts import COUNT_TEXT, bars, lines
 from streams.dashboard.model.overview import (
     Found,
     Loss,
+    Overview,
     depths_of,
     overview_of,
     read_overview,
 )
+from streams.dashboard.model.undelivered import Refusal
 from streams.dashboard.template import part
-from streams.store import Cause, EventWindow, LatencyWindow, QueueSample, Store, Verdict
-from streams.store.freshness import QUERIES, Freshness
+from streams.store import (
+    AlarmKind,
+    Cause,
+    DialogSide,
+    EventWindow,
+    LatencyWindow,
+    MissingMessage,
+    QueueSample,
+    Situation,
+    Store,
+    Verdict,
+)
+from streams.store.freshness import ARRIVALS, QUERIES, Freshness
 from tests.dashboard.rows import ROWS, SINCE, UNTIL, window
+from tests.store.build import MISSING
+from tests.store.build_state import dialog
 
 LATENCIES = [row for row in ROWS if isinstance(row, LatencyWindow)]
 EVENTS = [row for row in ROWS if isinstance(row, EventWindow)]
@@ -178,6 +193,88 @@ def test_what_was_not_read_is_unknown_and_not_zero(tmp_path: Path) -> None:
     assert "good" not in part("overview", "tiles", empty, None)
     assert "Missing 0 no missing messages" in tiles[1]
     assert "Exactly once kept no repeat, no gap" in tiles[1]
+
+
+def _tile(overview: Overview, name: str) -> str:
+    tiles = " ".join(striptags(part("overview", "tiles", overview, None)))
+    return tiles[tiles.index(name) :]
+
+
+WAITS = dialog(1, acknowledged=3)
+LOST = dialog(2, acknowledged=5)
+
+
+def _missing(side: DialogSide, number: int, seen_at: int) -> MissingMessage:
+    """Return a message of a dialog, with which the dialog's sequence numbers agree."""
+    return replace(
+        MISSING,
+        conversation=side.conversation,
+        message_id=f"m-{number}",
+        seen_at=seen_at,
+        expires_at=UNTIL + DAY,
+    )
+
+
+@pytest.mark.parametrize(
+    ("lost", "tile"),
+    [
+        ((), "Missing 0 2 waiting"),
+        ((SINCE,), "Missing 1 2 waiting"),
+        ((UNTIL,), "Missing 0 2 waiting, 1 at other times"),
+        ((SINCE - 1, SINCE, UNTIL - 1), "Missing 2 2 waiting, 1 at other times"),
+    ],
+)
+def test_the_missing_messages_of_a_range_are_those_of_the_alarms(
+    tmp_path: Path, lost: tuple[int, ...], tile: str
+) -> None:
+    waiting = [_missing(WAITS, number, SINCE + number) for number in (1, 2)]
+    gone = [_missing(LOST, number, at) for number, at in enumerate(lost, 3)]
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.reach(dict.fromkeys((*QUERIES, ARRIVALS), UNTIL + HOUR))
+        store.write("messages", "run", 0, [*waiting, *gone, WAITS, LOST])
+        overview = overview_of(read_overview(store, Window(SINCE, UNTIL, UNTIL + HOUR)))
+        alarms = Situation(store).alarms(UNTIL + HOUR)
+    assert _tile(overview, "Missing").startswith(f"{tile} Exactly once")
+    alarmed = sum(alarm.count for alarm in alarms if alarm.kind is AlarmKind.MISSING)
+    assert overview.missing.lost + overview.missing.outside == alarmed == len(lost)
+
+
+def test_missing_messages_that_were_not_evaluated_are_counted(
+    tmp_path: Path,
+) -> None:
+    rows = [_missing(WAITS, number, SINCE + number) for number in range(1_003)]
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.write("messages", "run", 0, [*rows, WAITS])
+        overview = overview_of(read_overview(store, Window(SINCE, UNTIL, UNTIL + HOUR)))
+    assert _tile(overview, "Missing").startswith("Missing 0 1,000 waiting, 3 older not evaluated")
+
+
+def test_deliveries_that_lack_late_rows_are_incomplete(tmp_path: Path) -> None:
+    late = {"first_at": SINCE - 1_000, "until": SINCE + 5_000, "at": UNTIL}
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.write("deliveries", "run", 0, ROWS)
+        store.add_late("deliveries", "run", 0, 4, **late)
+        within = overview_of(read_overview(store, Window(SINCE, UNTIL, UNTIL)))
+        after = overview_of(read_overview(store, Window(SINCE + 5_000, UNTIL, UNTIL)))
+    assert "2,000 delivered, incomplete 13:29:59 to 13:30:05 Latency" in _tile(within, "Messages")
+    assert "incomplete" not in _tile(after, "Messages")
+
+
+def test_refused_statements_are_counted_and_explained(tmp_path: Path) -> None:
+    (event,) = [row for row in EVENTS if row.error == 11285]
+    refused = replace(event, event=124, error=8429, database="DatabaseA", route=None, count=943)
+    other = replace(refused, error=8489, count=2)
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.write("events", "run", 0, [refused, other])
+        overview = overview_of(read_overview(store, Window(SINCE, UNTIL, UNTIL)))
+    assert _tile(overview, "Refused").startswith("Refused or failed 945 mostly 8429 Missing")
+    assert overview.refusals[0] == Refusal(
+        8429, "the conversation cannot send in its present state", "GatewayA/DatabaseA", 943
+    )
+    table = part("overview", "losses", (), 0, overview.refusals[:1], 2)
+    assert "the conversation cannot send in its present state" in table
+    assert "GatewayA/DatabaseA" in table
+    assert "and 1 more" in table
 
 
 def striptags(html: Markup) -> list[str]:

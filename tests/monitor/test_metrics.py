@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from streams.store import Store
 from streams.store.freshness import ARRIVALS, QUERIES
 from streams.store.late import LateRows, late_since
 from tests.health import get, metrics
+from tests.store.build import EVENT
 
 HORIZON = 600_000
 
@@ -201,6 +202,23 @@ def test_arrivals_do_not_go_back_before_a_run_has_a_watermark(tmp_path: Path) ->
         watch.look(store)
         _note([watch], store, {}, HORIZON)
         assert store.reached()[ARRIVALS] == 5_000
+
+
+def test_recent_refusals_are_a_metric_by_number(tmp_path: Path) -> None:
+    """An application may end dialogs with any code, so its own codes are no labels."""
+    now = 10_000_000
+    recent = {"window_start": now - 60_000, "window_end": now - 50_000, "cause": None}
+    send = replace(EVENT, event=124, error=8429, count=943, **recent)
+    rows = [
+        send,
+        replace(send, error=1_000_001, count=2),
+        replace(send, error=1_000_002, count=3),
+        replace(send, window_start=now - 600_001, window_end=now - 590_001),
+    ]
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.write("events", "run", 0, rows)
+        found = {series.name: dict(series.samples) for series in figures_of([], store, now)}
+    assert found["hopline_monitor_refusals"] == {("8429",): 943, ("other",): 5}
 
 
 def test_the_distance_of_each_query_is_a_metric_and_an_alarm(tmp_path: Path) -> None:

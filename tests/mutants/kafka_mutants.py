@@ -1000,10 +1000,32 @@ MUTANTS = (
         "store/test_situation.py::test_no_error_is_recent_before_all_dialogs_were_read_once",
     ),
     KafkaMutant(
+        "count messages that wait as missing",
+        "dashboard/model/undelivered.py",
+        "lost = sum(missing.whereabouts in SEVERITIES for missing in within)",
+        "lost = len(within)",
+        "dashboard/test_overview.py::test_the_missing_messages_of_a_range_are_those_of_the_alarms",
+    ),
+    KafkaMutant(
+        "call figures incomplete for good",
+        "store/situation.py",
+        "late_since(self._store, recent)",
+        "late_since(self._store, 0)",
+        "store/test_situation.py::"
+        "test_incomplete_figures_are_named_with_their_time_and_for_ten_minutes",
+    ),
+    KafkaMutant(
+        "make every error code of an application a label",
+        "monitor/metrics.py",
+        'str(row.error) if is_known(row.error) else "other"',
+        "str(row.error)",
+        "monitor/test_metrics.py::test_recent_refusals_are_a_metric_by_number",
+    ),
+    KafkaMutant(
         "take Spark's 1970 for a watermark",
         "monitor/watch.py",
-        'if at := _seconds(progress.eventTime.get("watermark", _NONE)):',
-        'if (at := _seconds(progress.eventTime.get("watermark", _NONE))) >= 0:',
+        'if watermark := _milliseconds(progress.eventTime.get("watermark", _NONE)):',
+        'if (watermark := _milliseconds(progress.eventTime.get("watermark", _NONE))) >= 0:',
         "monitor/test_metrics.py::test_arrivals_do_not_go_back_before_a_run_has_a_watermark",
     ),
     KafkaMutant(

@@ -81,6 +81,25 @@ def test_duplicates_are_counted_by_cause(store: Store) -> None:
     assert EventTotal(140, 11291, "ServerB", 7) in report.events()
 
 
+def test_refused_statements_are_counted_by_number_and_place(store: Store) -> None:
+    send = replace(EVENT, event=124, error=8429, cause=None, count=943)
+    rows = [
+        send,
+        replace(send, window_start=20_000, window_end=30_000, count=7),
+        replace(send, instance="ServerA", count=2),
+        replace(send, error=0, count=5),  # an event about a state
+        EVENT,
+    ]
+    store.write("events", "run", 0, rows)
+    found, total = Report(store).refusals()
+    assert [(row.error, row.instance, row.database, row.count) for row in found] == [
+        (8429, "ServerB", "DatabaseB", 950),
+        (8429, "ServerA", "DatabaseB", 2),
+    ]
+    assert total == 952
+    assert Report(store, (20_000, 30_000)).refusals()[1] == 7
+
+
 def test_violations_are_reported(store: Store) -> None:
     store.write("deliveries", "run", 0, [MALFORMED])
     store.write("repeats", "run", 0, [REPEAT])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from streams.dashboard.figures import Window
 from streams.dashboard.model.buckets import Buckets, buckets_of, window_of
 from streams.dashboard.model.rate import average_rate, recent_rate
+from streams.dashboard.model.undelivered import MissingCounts, Refusal, read_missing, refusals_of
 from streams.store import (
     Cause,
     DialogCounts,
@@ -30,6 +31,8 @@ from streams.store import (
 from streams.store.freshness import QUERIES
 from streams.store.late import LateRows, late_of
 
+_NONE_MISSING = MissingCounts()
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -50,10 +53,12 @@ class Found:
     queues: Sequence[QueueSample] = ()
     queues_at_end: Sequence[QueueSample] = ()
     dialogs: DialogCounts | None = None
-    missing: int = 0
+    missing: MissingCounts = _NONE_MISSING
     gaps: int = 0
     fresh: Freshness | None = None
     recent: float | None = None
+    refusals: Sequence[EventWindow] = ()
+    refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,8 @@ class Overview:
     latency, because there are too many different paths and services. ``rate``: messages per second,
     at present or on average in a past range; None if unknown. ``read_to``: the end of the range, or
     the time up to which deliveries were read, if that is earlier. ``lost``: all drops and delays;
-    ``losses`` has the most frequent ones. ``known``: the queries that have read all records once;
+    ``losses`` has the most frequent ones. ``refused``: refused statements and failed dialogs;
+    ``refusals`` has the most frequent ones. ``known``: the queries that have read all records once;
     without its query, a figure of 0 is unknown. ``incomplete``: the time from and up to which
     deliveries may lack rows that arrived too late.
     """
@@ -135,8 +141,10 @@ class Overview:
     waiting: Waiting | None
     depths: dict[str, tuple[int | None, ...]]
     dialogs: DialogCounts | None
-    missing: int
+    missing: MissingCounts
     gaps: int
+    refusals: tuple[Refusal, ...]
+    refused: int
 
 
 def read_overview(store: Store, window: Window) -> Found:
@@ -154,10 +162,11 @@ def read_overview(store: Store, window: Window) -> Found:
         situation.queues_over_time(window.since, window.until),
         situation.queues(None if window.live else window.until),
         situation.dialog_counts(window.now, window.since, window.until),
-        report.missing_count(),
+        read_missing(report, window),
         len(report.gaps()),
         fresh,
         recent_rate(store, fresh),
+        *report.refusals(),
     )
 
 
@@ -204,6 +213,8 @@ def overview_of(found: Found) -> Overview:
         dialogs=found.dialogs,
         missing=found.missing,
         gaps=found.gaps,
+        refusals=refusals_of(found.refusals),
+        refused=found.refused,
     )
 
 

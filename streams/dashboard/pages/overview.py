@@ -50,7 +50,14 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
     return {
         "tiles": part("overview", "tiles", overview, now if address.span.live else None),
         "alarms": _alarms(context, address),
-        "losses": part("overview", "losses", overview.losses[:_ROWS], len(overview.losses)),
+        "losses": part(
+            "overview",
+            "losses",
+            overview.losses[:_ROWS],
+            len(overview.losses),
+            overview.refusals[:_ROWS],
+            len(overview.refusals),
+        ),
         "ways": part(
             "overview", "ways", overview.paths[:_ROWS], len(overview.paths), overview.left_out
         ),
