@@ -41,7 +41,10 @@ _OTHERS = (ACKNOWLEDGED.c.at, LATE.c.until)
 
 def prunings(before: int) -> tuple[sa.Delete, ...]:
     """Return the statements that delete rows whose time is before an instant (epoch ms)."""
-    oldest = {**dict.fromkeys(_DATED, before), **dict.fromkeys(_WHOLE, before // STRETCH * STRETCH)}
-    dated = [(KINDS[kind].table.c[column], oldest[kind]) for kind, column in _DATED.items()]
+    stretches = before // STRETCH * STRETCH
+    dated = [
+        (KINDS[kind].table.c[column], stretches if kind in _WHOLE else before)
+        for kind, column in _DATED.items()
+    ]
     others = [(column, before) for column in _OTHERS]
     return tuple(sa.delete(c.table).where(c < at) for c, at in (*dated, *others))
