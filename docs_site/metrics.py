@@ -61,5 +61,4 @@ def _process() -> Any:
 
 def _context() -> Any:
     """Return the context of a dashboard that has read nothing."""
-    figures = SimpleNamespace(trouble=None, ask=lambda *_: None)
-    return SimpleNamespace(figures=figures, network=SimpleNamespace(trouble=None))
+    return SimpleNamespace(figures=SimpleNamespace(ask=lambda *_: None), troubles=dict)

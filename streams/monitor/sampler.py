@@ -117,9 +117,11 @@ class Sampler:
         self._hung = hung
 
     def write(self, seen: Seen, now: int) -> None:
-        """Write a sample, and figures of dialogs."""
-        waiting = Situation(self._store).waiting()
-        rows = [self._held_on(row) for row in samples_of(seen, waiting, now)]
+        """Write a sample, and the sums of dialogs."""
+        situation = Situation(self._store)
+        read_to = situation.freshness(now).until("dialogs")  # first: the sums are at least as new
+        waiting = situation.waiting()
+        rows = [self._held_on(row) for row in samples_of(seen, waiting, now, read_to)]
         self._store.sample(rows, oldest=now - KEPT)
         self._holding = {subject_of(row): row for row in rows}
 
@@ -144,10 +146,17 @@ class Sampler:
         return same if replace(row, at=last.at) == same else row
 
 
-def samples_of(seen: Seen, waiting: Mapping[str, Iterable[Waiting]], now: int) -> Iterator[Sample]:
-    """Yield the sampled values, and the values of waiting dialogs, as rows that begin now."""
-    for home in sorted({*seen.homes, *waiting}):
-        yield _queue(home, tuple(waiting.get(home, ())), now)
+def samples_of(
+    seen: Seen, waiting: Mapping[str, Iterable[Waiting]], now: int, read_to: int | None
+) -> Iterator[Sample]:
+    """Yield the sampled values as rows that begin now, and the sums of waiting dialogs.
+
+    The sums are those of the time up to which dialogs have been read, not of the present; until all
+    dialogs have been read once, they are unknown.
+    """
+    if read_to is not None:
+        for home in sorted({*seen.homes, *waiting}):
+            yield _queue(home, tuple(waiting.get(home, ())), read_to)
     for (home, role, topic), records in seen.lags.items():
         yield LagSample(home, role, topic, now, now, records)
     for home, (copies, size) in seen.held.items():
@@ -169,12 +178,12 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _queue(home: str, waiting: tuple[Waiting, ...], now: int) -> QueueSample:
+def _queue(home: str, waiting: tuple[Waiting, ...], at: int) -> QueueSample:
     oldest = [w.oldest_at for w in waiting if w.oldest_at is not None]
     return QueueSample(
         home,
-        now,
-        now,
+        at,
+        at,
         messages=sum(w.messages for w in waiting),
         dialogs=sum(w.dialogs for w in waiting),
         parked=sum(w.parked for w in waiting),

@@ -33,8 +33,6 @@ _DATED: Mapping[type, str] = {
     **dict.fromkeys(SAMPLES, "until"),
 }
 """The column that holds the time of a row, by table."""
-
-
 _WHOLE = (LatencyWindow, LatencyStretch)
 _OTHERS = (ACKNOWLEDGED.c.at, LATE.c.until)
 

@@ -15,6 +15,7 @@ from streams.dashboard.model.overview import (
     Found,
     Loss,
     Overview,
+    Waiting,
     depths_of,
     overview_of,
     read_overview,
@@ -137,6 +138,25 @@ def test_a_chart_draws_only_what_its_own_query_has_read() -> None:
     assert lines(overview.buckets, {}, (), COUNT_TEXT)["series"] == []
 
 
+def test_waiting_messages_are_those_of_the_store(tmp_path: Path) -> None:
+    """The tile showed the last sample, which was some seconds or, in a lag, minutes old."""
+    live = Window(SINCE, UNTIL, UNTIL, live=True)
+    sample = QueueSample("ServerA", SINCE, UNTIL, 99, 1, 0, SINCE, ())
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        store.write("deliveries", "run", 0, [sample])
+        sides = [dialog(1, depth=2, waiting_since=SINCE + 5), dialog(2, depth=1)]
+        store.write("dialogs", "run", 0, [replace(s, waiting_since=SINCE + 5) for s in sides])
+        unknown = overview_of(read_overview(store, live))
+        store.reach(dict.fromkeys(QUERIES, UNTIL))
+        now = overview_of(read_overview(store, live))
+        then = overview_of(read_overview(store, replace(live, live=False)))
+        earlier = overview_of(read_overview(store, Window(SINCE - DAY, SINCE - HOUR, UNTIL)))
+    assert unknown.waiting is None
+    assert now.waiting == Waiting(3, SINCE + 5)
+    assert then.waiting == Waiting(99, SINCE)
+    assert earlier.waiting is None, "there are no samples"
+
+
 def test_without_its_query_a_chart_is_empty_and_a_rate_unknown() -> None:
     """It was 0/s beside 45,003 delivered."""
     reached = {query: UNTIL for query in QUERIES if query != "deliveries"}
@@ -256,7 +276,8 @@ def test_deliveries_that_lack_late_rows_are_incomplete(tmp_path: Path) -> None:
         store.add_late("deliveries", "run", 0, 4, **late)
         within = overview_of(read_overview(store, Window(SINCE, UNTIL, UNTIL)))
         after = overview_of(read_overview(store, Window(SINCE + 5_000, UNTIL, UNTIL)))
-    assert "2,000 delivered, incomplete 13:29:59 to 13:30:05 Latency" in _tile(within, "Messages")
+    note = "2,000 delivered; not all read yet; incomplete 13:29:59 to 13:30:05 Latency"
+    assert note in _tile(within, "Messages")
     assert "incomplete" not in _tile(after, "Messages")
 
 

@@ -17,7 +17,16 @@ from streams.monitor.sampler import KEPT, Sampler
 from streams.node import LEFT, MOST_NAMES, forward_size
 from streams.node.liveness.slot_owners import keeps_none
 from streams.resources import topologies_dir
-from streams.store import DialogSide, HeartbeatSample, LagSample, Row, Situation, Store, database
+from streams.store import (
+    DialogSide,
+    HeartbeatSample,
+    LagSample,
+    QueueSample,
+    Row,
+    Situation,
+    Store,
+    database,
+)
 from streams.store.sampled import samples_in
 from streams.topology import load
 from streams.wire import encode_presence
@@ -140,12 +149,28 @@ def test_a_transmission_queue_is_what_the_dialogs_say(store: Store, sampler: Sam
         dialog(4, instance="A", depth=0, waiting_since=None),
     ]
     store.write("dialogs", "run", 0, rows)
+    store.reach({"dialogs": NOW})
     sampler.write(SEEN, NOW)
     of_a, of_b = Situation(store).queues()
     assert (of_a.messages, of_a.dialogs, of_a.parked) == (5, 3, 4)
     assert of_a.oldest_at == NOW - 70_000
     assert of_a.statuses == ((0, 2), (9753, 3))
     assert (of_b.instance, of_b.messages, of_b.oldest_at, of_b.statuses) == ("B", 0, None, ())
+
+
+def test_a_transmission_queue_is_sampled_at_the_time_to_which_dialogs_were_read(
+    store: Store, sampler: Sampler
+) -> None:
+    """The sampler's clock went on, so old sums looked like those of the present."""
+    sampler.write(SEEN, NOW)
+    assert samples_in(store, QueueSample, 0, NOW * 2) == (), "no dialog has been read"
+    for batch, (reached, depth) in enumerate(((0, 3), (0, 4), (7_000, 4), (9_000, 5))):
+        store.write("dialogs", "run", batch, [dialog(1, instance="A", depth=depth, position=batch)])
+        store.reach({"dialogs": NOW + reached})
+        sampler.write(SEEN, NOW + 5_000 * batch + 60_000)
+    rows = samples_in(store, QueueSample, 0, NOW * 2, "A")
+    spells = [(row.at - NOW, row.until - NOW, row.messages) for row in rows]
+    assert spells == [(0, 7_000, 4), (9_000, 9_000, 5)]
 
 
 def _judged(heartbeats: Liveness, now: int) -> dict[str, bool]:

@@ -156,6 +156,7 @@ def test_dialogs_and_transmission_queues_are_those_of_the_views(
     assert {row.conversation for row in locked} == {str(d.id) for d in dialogs}
     assert all(row.begun_at <= (row.locked_at or 0) for row in locked)
 
+    store.reach({"dialogs": time.time_ns() // 1_000_000})
     sampler = Sampler(store, Eye(two.cluster))
     sampler.look()
     of_a, of_b = situation.queues()

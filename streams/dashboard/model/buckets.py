@@ -10,7 +10,7 @@ POINTS = 120
 WINDOW = 10_000
 """The default length of a window."""
 LAGS = 15_000
-"""Milliseconds before the end of a range at which a query is said to lag."""
+"""Milliseconds that a query may be behind the end of a range without a notice."""
 
 
 class Windowed(Protocol):

@@ -28,10 +28,19 @@ from streams.store import (
     merged,
     percentiles,
 )
+from streams.store import Waiting as WaitingMessages
 from streams.store.freshness import QUERIES
 from streams.store.late import LateRows, late_of
 
 _NONE_MISSING = MissingCounts()
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The transmission queues at the end of the range; ``oldest_at`` is in epoch milliseconds."""
+
+    messages: int
+    oldest_at: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +60,7 @@ class Found:
     repeats: Sequence[Repeat] = ()
     late: Sequence[LateRows] = ()
     queues: Sequence[QueueSample] = ()
-    queues_at_end: Sequence[QueueSample] = ()
+    waiting: Waiting | None = None
     dialogs: DialogCounts | None = None
     missing: MissingCounts = _NONE_MISSING
     gaps: int = 0
@@ -90,14 +99,6 @@ class Loss:
     instance: str
     route: str | None
     count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """The transmission queues at the end of the range; ``oldest_at`` is in epoch milliseconds."""
-
-    messages: int
-    oldest_at: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def read_overview(store: Store, window: Window) -> Found:
         report.repeats(),
         late_of(store, "deliveries", window.since, window.until),
         situation.queues_over_time(window.since, window.until),
-        situation.queues(None if window.live else window.until),
+        read_waiting(situation, window, fresh),
         situation.dialog_counts(window.now, window.since, window.until),
         read_missing(report, window),
         len(report.gaps()),
@@ -181,7 +182,8 @@ def overview_of(found: Found) -> Overview:
         return buckets_of(window.since, window.until, read_to or 0, length)
 
     buckets, copy_buckets = (buckets_to(fresh.until(query)) for query in ("deliveries", "events"))
-    sample_buckets = buckets_to(fresh.looked_at)
+    # Samples of transmission queues are sums of dialogs.
+    sample_buckets = buckets_to(min(fresh.looked_at or 0, fresh.until("dialogs") or 0))
     delivered = quantiles_of(whole)
     messages = delivered.count + found.messages_left_out
     return Overview(
@@ -208,7 +210,7 @@ def overview_of(found: Found) -> Overview:
         incomplete=incomplete_of(found.late),
         paths=path_latencies(whole, lambda row: tuple(row.path.split(">"))),
         hops=path_latencies(legs, lambda row: (row.leg_from, row.leg_to)),
-        waiting=waiting_of(found.queues_at_end),
+        waiting=found.waiting,
         depths=depths_of(sample_buckets, found.queues),
         dialogs=found.dialogs,
         missing=found.missing,
@@ -225,9 +227,15 @@ def incomplete_of(late: Sequence[LateRows]) -> tuple[int, int] | None:
     return min(each.first_at for each in late), max(each.until for each in late)
 
 
-def waiting_of(queues: Sequence[QueueSample]) -> Waiting | None:
-    """Return the sum of all transmission queues; None if there are no samples."""
-    if not queues:
+def read_waiting(situation: Situation, window: Window, fresh: Freshness) -> Waiting | None:
+    """Read the sum of all transmission queues, now or at the end of a past range; None if unknown.
+
+    The present sum is that of the dialogs in the store; samples are some seconds older.
+    """
+    queues: Sequence[QueueSample | WaitingMessages] = situation.queues(window.until)
+    if window.live:
+        queues = tuple(one for of_one in situation.waiting().values() for one in of_one)
+    if fresh.until("dialogs") is None or not (queues or window.live):
         return None
     oldest = (queue.oldest_at for queue in queues if queue.oldest_at is not None)
     return Waiting(sum(queue.messages for queue in queues), min(oldest, default=None))
