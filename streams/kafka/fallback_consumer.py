@@ -52,8 +52,6 @@ class FallbackConsumer(Consumer):
         self._starts: dict[Place, int] = {}
         self._nexts: dict[Place, int] = {}
         """For each partition, the offset after the last record that was returned."""
-        self._compressed: dict[Place, int] = {}
-        """Where compressed batches begin, which cannot be read as stored."""
         self._paused = set[Place]()
         self._silent, self._causes = SilentPartitions(), Causes()
         self.as_stored = StoredPartitions(with_ends=bool(config.get("enable.partition.eof")))
@@ -148,7 +146,7 @@ class FallbackConsumer(Consumer):
 
     def read_as_stored(self, place: Place, start: int) -> bool:
         """Read a partition as stored; return whether this is possible."""
-        if self._stored is None or self._compressed.get(place) == start:
+        if self._stored is None:
             return False
         if place not in self.as_stored:
             super().pause([TopicPartition(*place)])
@@ -203,8 +201,5 @@ class FallbackConsumer(Consumer):
     def _end_as_stored(self) -> None:
         over = self.as_stored.over()
         if over:
-            self._compressed |= {
-                place: one.next for place, one in over.items() if one.is_compressed
-            }
-            self._go_on({place: one.next for place, one in over.items()})
+            self._go_on(over)
             super().resume([TopicPartition(*place) for place in over if place not in self._paused])

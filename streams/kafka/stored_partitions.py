@@ -31,7 +31,7 @@ class StoredPartition:
     """The committed records of a partition from the offset ``start`` on; ``clock`` is in seconds.
 
     ``next`` is the offset after the last record that was taken. Reading ``is_over`` after 60 s, at
-    a batch that ``is_compressed``, or if Kafka does not respond. Then the client continues there.
+    a compressed batch, or if Kafka does not respond. Then the client continues there.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class StoredPartition:
         start: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.next, self.is_over, self.is_compressed = start, False, False
+        self.next, self.is_over = start, False
         self._stored, self._place, self._clock = stored, place, clock
         self._until, self._again_at = clock() + _LASTS, 0.0
         self._records: Iterator[Message] = iter(())
@@ -97,8 +97,7 @@ class StoredPartition:
         for batch in readable(fetched):
             data, (first, stop) = fetched.data[batch.stored], (batch.offsets[0], batch.offsets.stop)
             if batch.is_compressed:
-                self.next = max(self.next, first)
-                self.is_over = self.is_compressed = True
+                self.next, self.is_over = max(self.next, first), True
                 return
             if len(data) < batch.stored.stop - batch.stored.start:
                 break
@@ -166,8 +165,8 @@ class StoredPartitions:
                 self._partitions[place] = self._partitions.pop(place)  # last in the next turn
         return taken
 
-    def over(self) -> dict[Place, StoredPartition]:
-        """End and return the partitions that are over."""
-        over = {place: one for place, one in self._partitions.items() if one.is_over}
+    def over(self) -> dict[Place, int]:
+        """End the partitions that are over; return at which offsets the client continues."""
+        over = {place: one.next for place, one in self._partitions.items() if one.is_over}
         self.end(over)
         return over

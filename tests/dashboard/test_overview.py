@@ -15,12 +15,12 @@ from streams.dashboard.model.overview import (
     Found,
     Loss,
     Overview,
-    Waiting,
     depths_of,
     overview_of,
     read_overview,
 )
 from streams.dashboard.model.undelivered import Refusal
+from streams.dashboard.model.waiting import Waiting
 from streams.dashboard.template import part
 from streams.store import (
     AlarmKind,

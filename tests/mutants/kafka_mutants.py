@@ -177,13 +177,6 @@ MUTANTS = (
         _AS_STORED_TESTS,
     ),
     KafkaMutant(
-        "read a compressed batch as stored again and again",
-        _FALLBACK,
-        " or self._compressed.get(place) == start:",
-        ":",
-        f"{_AS_STORED_TESTS}::test_compressed_batches_are_left_to_the_client",
-    ),
-    KafkaMutant(
         "never look for silent partitions",
         _FALLBACK,
         "        if message is None and self._exact:\n",

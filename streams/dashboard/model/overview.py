@@ -10,6 +10,7 @@ from streams.dashboard.figures import Window
 from streams.dashboard.model.buckets import Buckets, buckets_of, window_of
 from streams.dashboard.model.rate import average_rate, recent_rate
 from streams.dashboard.model.undelivered import MissingCounts, Refusal, read_missing, refusals_of
+from streams.dashboard.model.waiting import Waiting, read_waiting
 from streams.store import (
     Cause,
     DialogCounts,
@@ -28,19 +29,10 @@ from streams.store import (
     merged,
     percentiles,
 )
-from streams.store import Waiting as WaitingMessages
 from streams.store.freshness import QUERIES
 from streams.store.late import LateRows, late_of
 
 _NONE_MISSING = MissingCounts()
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """The transmission queues at the end of the range; ``oldest_at`` is in epoch milliseconds."""
-
-    messages: int
-    oldest_at: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,20 +217,6 @@ def incomplete_of(late: Sequence[LateRows]) -> tuple[int, int] | None:
     if not late:
         return None
     return min(each.first_at for each in late), max(each.until for each in late)
-
-
-def read_waiting(situation: Situation, window: Window, fresh: Freshness) -> Waiting | None:
-    """Read the sum of all transmission queues, now or at the end of a past range; None if unknown.
-
-    The present sum is that of the dialogs in the store; samples are some seconds older.
-    """
-    queues: Sequence[QueueSample | WaitingMessages] = situation.queues(window.until)
-    if window.live:
-        queues = tuple(one for of_one in situation.waiting().values() for one in of_one)
-    if fresh.until("dialogs") is None or not (queues or window.live):
-        return None
-    oldest = (queue.oldest_at for queue in queues if queue.oldest_at is not None)
-    return Waiting(sum(queue.messages for queue in queues), min(oldest, default=None))
 
 
 def depths_of(
