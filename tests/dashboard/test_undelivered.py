@@ -45,6 +45,8 @@ def test_the_overview_names_what_waits_what_was_refused_and_what_it_lacks(
         expect(seen.page.locator("[data-place=alarms]")).to_contain_text("queue off")
         expect(seen.page.locator("[data-place=alarms]")).not_to_contain_text("figures incomplete")
         assert seen.complaints == []
+        seen.page.set_viewport_size({"width": 390, "height": 800})
+        assert seen.page.evaluate("document.documentElement.scrollWidth") == 390
         seen.page.goto(f"{address}/?from=2026-11-21T13:31:00Z&until=2026-11-21T13:32:00Z")
         seen.shows("#tile-missing", "0", "no missing messages")
         seen.shows("#tile-refused", "0", "no statement or dialog")
