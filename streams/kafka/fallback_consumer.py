@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -25,16 +27,15 @@ from streams.kafka.stored_partitions import StoredPartitions
 log = logging.getLogger("hopline.kafka")
 
 _SLICE = 0.05
-"""Seconds that a call waits for the client while other partitions are read as stored."""
+"""Seconds to wait for the client while other partitions are read as stored."""
 
 
 class FallbackConsumer(Consumer):
     """A consumer that can read partitions as stored, each for a minute.
 
-    Meanwhile the client is paused there, and a call waits at most 50 ms. Compressed batches are not
-    read as stored, because a broker has not checked their records. If the client has stopped in a
-    partition of the topics ``exact`` although there are uncompressed records, the partition is read
-    as stored after 1 to 2 s.
+    Meanwhile the client is paused there. Compressed batches are not read as stored, because a
+    broker has not checked their records. If the client has stopped in a partition of the topics
+    ``exact`` at records that it cannot read, the partition is read as stored after 1 to 2 s.
 
     ``stored`` opens the reader of stored batches when it is first needed, or immediately for
     ``exact`` topics: with TLS, this takes up to 30 ms. If it returns ``None``, the client reads all
@@ -71,11 +72,16 @@ class FallbackConsumer(Consumer):
         self._paused.clear()
         self._begin(partitions)
         super().assign(partitions)
+        super().resume(partitions)  # the client does not forget that it was paused
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions too."""
+        places = [(one.topic, one.partition) for one in partitions]
+        self.as_stored.end(places)
+        self._paused.difference_update(places)
         self._begin(partitions)
         super().incremental_assign(partitions)
+        super().resume(partitions)
 
     def seek(self, partition: TopicPartition) -> None:
         """Continue at an offset."""
@@ -141,7 +147,7 @@ class FallbackConsumer(Consumer):
             return self._read(num_messages, timeout)
         read = super().consume(num_messages, timeout)
         if len(read) < num_messages and self._exact:
-            self._look_for_silent()
+            self._look_for_silent(read)
         return read
 
     def read_as_stored(self, place: Place, start: int) -> bool:
@@ -168,15 +174,23 @@ class FallbackConsumer(Consumer):
             super().close()
 
     def _read(self, most: int, timeout: float) -> list[Message]:
+        """Return messages as soon as there are some, after ``timeout`` seconds at the latest."""
+        until = math.inf if timeout < 0 else time.monotonic() + timeout
+        while not (read := self._read_now(most, min(until - time.monotonic(), _SLICE))):
+            if time.monotonic() >= until:
+                break
+        return read
+
+    def _read_now(self, most: int, timeout: float) -> list[Message]:
         """Return messages of the client and stored records; they take turns to be the first."""
+        # First of all: records that are returned here become the next offsets only afterwards.
+        self._end_as_stored()
         self._look_for_silent()
         self._client_first = not self._client_first
         read = self._of_client(most, 0) if self._client_first else []
         read += self.as_stored.take(most - len(read), self._paused)
         if len(read) < most:
-            wait = min(timeout, _SLICE) if timeout >= 0 else _SLICE
-            read += self._of_client(most - len(read), 0 if read else wait)
-        self._end_as_stored()
+            read += self._of_client(most - len(read), 0 if read else max(0.0, timeout))
         return read
 
     def _of_client(self, most: int, timeout: float) -> list[Message]:
@@ -184,16 +198,23 @@ class FallbackConsumer(Consumer):
         read = super().consume(most, timeout)
         return [m for m in read if (m.topic(), m.partition()) not in self.as_stored]
 
-    def _look_for_silent(self) -> None:
+    def _look_for_silent(self, read: Collection[Message] = ()) -> None:
+        """Read silent partitions as stored; those of records that were just ``read`` are not."""
         if self._stored is None or not self._silent.is_due:
             return
+        assigned = self._assigned()
+        self.as_stored.end([place for place in self.as_stored if place not in assigned])
+        others = {*self._paused, *self.as_stored, *((m.topic(), m.partition()) for m in read)}
         nexts = {
             place: offset
             for place, offset in self._nexts.items()
-            if place[0] in self._exact and place not in self._paused and place not in self.as_stored
+            if place[0] in self._exact and place in assigned and place not in others
         }
         for place in self._silent.find(nexts, self._end_of_log, self._stored):
             self.read_as_stored(place, nexts[place])
+
+    def _assigned(self) -> set[Place]:
+        return {(one.topic, one.partition) for one in self.assignment()}
 
     def _end_of_log(self, place: Place) -> int:
         return int(self.get_watermark_offsets(TopicPartition(*place), cached=True)[1])
@@ -201,5 +222,7 @@ class FallbackConsumer(Consumer):
     def _end_as_stored(self) -> None:
         over = self.as_stored.over()
         if over:
-            self._go_on(over)
-            super().resume([TopicPartition(*place) for place in over if place not in self._paused])
+            assigned = self._assigned()
+            self._go_on({place: offset for place, offset in over.items() if place in assigned})
+            resumed = [place for place in over if place in assigned and place not in self._paused]
+            super().resume([TopicPartition(*place) for place in resumed])

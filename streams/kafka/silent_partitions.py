@@ -12,6 +12,7 @@ from concurrent.futures import Future
 
 from streams.kafka.stalled_fetch import Place
 from streams.kafka.stored_batches import Fetched, StoredBatches, UnknownError, readable
+from streams.kafka.stored_records import StoredBatch
 
 _EVERY = 0.5
 """Seconds between checks. A partition is found in the third or fourth of them."""
@@ -22,16 +23,17 @@ class SilentPartitions:
     """Compare where a client has stopped with the stored batches; ``clock`` is in seconds.
 
     Call :meth:`find` only when the client has returned all the records that it has fetched. If it
-    has stopped before the end of the log, there may be no committed records there. So the stored
-    batches are requested, but the response is not awaited.
+    has stopped before the end of the log, there may be no committed records there, or other
+    partitions may be fetched first. So the stored batches are requested, but the response is not
+    awaited. A partition is found if the client cannot read the first batch with records.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._look_at = clock, 0.0
         self._behind: dict[Place, int] = {}
         """Where the client had stopped before the end of the log at the last check."""
-        self._empty: dict[Place, int] = {}
-        """Offsets before which there is no committed record that was not read."""
+        self._empty: dict[Place, range] = {}
+        """Offsets from the next one on that have no committed records."""
         self._responses: dict[Place, Future[Fetched]] = {}
 
     @property
@@ -48,7 +50,8 @@ class SilentPartitions:
         asked, self._responses = self._responses, {}
         found = list[Place]()
         for place, offset in nexts.items():
-            start = max(offset, self._empty.get(place, 0))
+            empty = self._empty.get(place, range(0))
+            start = empty.stop if offset in empty else offset
             if end(place) <= start:
                 continue
             self._behind[place] = offset
@@ -57,18 +60,23 @@ class SilentPartitions:
             response = asked.get(place) or stored.ask(place, start, _FETCH)
             if not response.done():
                 self._responses[place] = response
-            elif self._has_records(place, start, response):
+            elif self._is_unreadable(place, range(offset, start), response):
                 found.append(place)
         return found
 
-    def _has_records(self, place: Place, start: int, response: Future[Fetched]) -> bool:
+    def _is_unreadable(self, place: Place, empty: range, response: Future[Fetched]) -> bool:
         try:
             fetched = response.result()
         except UnknownError:
             return False
-        found = next((one for one in readable(fetched) if one.offsets.stop > start), None)
-        if found is not None:
-            return not found.is_compressed
-        if fetched.batches:
-            self._empty[place] = fetched.batches[-1].offsets.stop
-        return False
+        batches = readable(fetched)
+        found = next((one for one in batches if one.offsets.stop > empty.stop), None)
+        if found is None:
+            if fetched.batches:
+                self._empty[place] = range(empty.start, fetched.batches[-1].offsets.stop)
+            return False
+        if found.stored.stop > len(fetched.data):  # only the first batch is never cut off
+            self._empty[place] = range(empty.start, found.offsets.start)
+            return False
+        batch = StoredBatch(place, fetched.data[found.stored])
+        return not found.is_compressed and not batch.is_readable

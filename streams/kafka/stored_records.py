@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from contextlib import suppress
 
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, Message
 
@@ -17,6 +18,8 @@ from streams.kafka.stalled_fetch import Place
 _HEADER = struct.Struct(">q13xh4xqq14xi")
 """Of a batch: first offset, attributes, first and highest timestamp, number of records."""
 _CODEC, _LOG_APPEND_TIME = 0b111, 0b1000
+_MOST_HEADERS = 100_000
+"""Number of headers above which the client returns a record without headers."""
 _BITS, _LONG = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
 
 
@@ -48,6 +51,30 @@ class StoredBatch:
         _, at = _varint(self._data, self._starts[number])
         return _record(self._place, self._data, at, offset, self._created, self._appended)
 
+    @property
+    def is_readable(self) -> bool:
+        """Return whether the client reads the same lengths of records, keys and values."""
+        at = _HEADER.size
+        with suppress(IndexError):
+            for _ in self.offsets:
+                length, first = _length(self._data, at)
+                _, at = _varint(self._data, first + 1, _LONG)  # behind the attributes: the time
+                _, at = _varint(self._data, at)  # the stated offset
+                for _ in range(2):  # the key and the value
+                    size, at = _length(self._data, at)
+                    at += max(0, size)
+                at = first + length
+            return True
+        return False
+
+
+def _length(batch: bytes, at: int) -> tuple[int, int]:
+    """Return a length and the place behind it; raise IndexError if the client reads another one."""
+    length, behind = _varint(batch, at)
+    if _varint(batch, at, _LONG)[0] != length:
+        raise IndexError
+    return length, behind
+
 
 def _record(
     place: Place, batch: bytes, at: int, offset: int, created: int, appended: int | None
@@ -57,6 +84,7 @@ def _record(
     key, at = _bytes(batch, at)
     value, at = _bytes(batch, at)
     count, at = _varint(batch, at)
+    count = count if count <= _MOST_HEADERS else 0
     headers = list[tuple[str, str | bytes | None]]()
     for _ in range(count):
         name, at = _bytes(batch, at)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Iterator
 from concurrent.futures import Future
+from threading import Timer
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from streams.kafka import (
     CheckedConsumer,
@@ -20,7 +23,8 @@ from streams.kafka import (
     take,
 )
 from streams.kafka.silent_partitions import SilentPartitions
-from streams.kafka.stored_batches import Batch, Fetched, UnknownError
+from streams.kafka.stalled_fetch import Place
+from streams.kafka.stored_batches import Fetched, StoredBatches, UnknownError, headers
 from tests.kafka.raw_batch import FAR, UNCOMPRESSED, append, batch, record
 from tests.kafka.raw_transaction import RawTransactions
 from tests.kafka.test_checked_consumer import BEHIND, GOOD, good, topic_of
@@ -78,6 +82,20 @@ def test_each_record_is_returned_once_with_its_true_offset(
     assert consumer.next_offset((topic, 0)) == 24
     consumer.close()
     assert caplog.text.count("is read as stored for a minute") == 1
+
+
+def test_gaps_of_transactions_are_left_to_the_client(kafka: str, unique: str) -> None:
+    cluster, topic = topic_of(kafka, unique, UNCOMPRESSED)
+    producer = cluster.producer(transactional_id=unique, compression_type="none")
+    producer.init_transactions(30)
+    for _ in range(3):
+        producer.begin_transaction()
+        producer.produce(topic, GOOD)
+        producer.commit_transaction(30)
+    consumer = reading(cluster, topic)
+    assert records(consumer, 3) == [(0, GOOD), (2, GOOD), (4, GOOD)]
+    assert not consumer.as_stored
+    consumer.close()
 
 
 def test_silent_partitions_do_not_wait_for_each_other(
@@ -159,6 +177,94 @@ def test_after_a_minute_the_client_continues(
     append(kafka, topic, END)
     assert records(consumer, 1) == [(5, BEHIND)]
     assert not consumer.as_stored
+    consumer.close()
+
+
+@pytest.mark.parametrize("end", ["minute", "no response", "compressed"])
+def test_no_record_is_lost_when_reading_as_stored_ends(
+    kafka: str, unique: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading ends in the middle of a call, which returns the records before."""
+    monkeypatch.setattr(stored_partitions, "_FETCH", 1)
+    cluster, topic = topic_of(kafka, unique, None)
+    compressed = good(b"lz4") if end == "compressed" else SOUND
+    for one in (FAR_BATCH, *[SOUND] * 4, compressed, *[SOUND] * 4, END):
+        append(kafka, topic, one)
+    asked = list[int]()
+    ask = StoredBatches.ask
+
+    def asks(self: StoredBatches, place: Place, start: int, size: int) -> Future[Fetched]:
+        asked.append(start)
+        if end == "minute" and start == 4:
+            for one in consumer.as_stored._partitions.values():
+                one._until = 0.0
+        if end == "no response" and start == 4 and asked.count(4) == 1:
+            failed = Future[Fetched]()
+            failed.set_exception(UnknownError(4))
+            return failed
+        return ask(self, place, start, size)
+
+    monkeypatch.setattr(StoredBatches, "ask", asks)
+    consumer = reading(cluster, topic)
+    found = records(consumer, 11)
+    middle = b"lz4" if end == "compressed" else GOOD
+    assert found == numbered(b"far", *[GOOD] * 4, middle, *[GOOD] * 4, BEHIND)
+    assert 4 in asked
+    assert not consumer.as_stored
+    consumer.close()
+
+
+def test_a_call_waits_as_long_as_it_is_asked_to(kafka: str, unique: str) -> None:
+    """Readers take a call without a message for a broker that does not respond."""
+    cluster, topic = topic_of(kafka, unique, UNCOMPRESSED)
+    append(kafka, topic, FAR_BATCH)
+    consumer = reading(cluster, topic)
+    records(consumer, 1)
+    producer = Timer(0.5, append, (kafka, topic, END))
+    producer.start()
+    message = consumer.poll(30)
+    producer.join()
+    assert message is not None and message.value() == BEHIND
+    consumer.close()
+
+
+def test_only_assigned_partitions_are_read_as_stored(
+    kafka: str, unique: str, at_once: None
+) -> None:
+    """A member of a group may have other partitions now."""
+    cluster, topic = topic_of(kafka, unique, UNCOMPRESSED, partitions=2)
+    for number in range(2):
+        append(kafka, topic, FAR_BATCH, partition=number)
+    consumer = reading(cluster, topic, 2)
+    records(consumer, 2)
+    Consumer.assign(consumer, [TopicPartition(topic, 1, 1)])  # as the client does by itself
+    append(kafka, topic, SILENT_BATCH)
+    append(kafka, topic, END, partition=1)
+    found = list[Message]()
+
+    def reads() -> bool:
+        found.extend(take(consumer, 0.05))
+        return BEHIND in [message.value() for message in found]
+
+    eventually(reads, "the record behind")
+    assert {message.partition() for message in found} == {1}
+    assert (topic, 0) not in consumer.as_stored
+    consumer.close()
+
+
+def test_a_partition_of_records_that_were_just_read_is_not_silent(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next offset is not that of the records yet."""
+    cluster, topic = topic_of(kafka, unique, UNCOMPRESSED)
+    consumer = reading(cluster, topic)
+    looked = list[object]()
+    monkeypatch.setattr(consumer._silent, "find", lambda nexts, *_: looked.append(nexts) or [])
+    monkeypatch.setattr(consumer._silent, "_look_at", math.inf)
+    append(kafka, topic, SOUND)
+    monkeypatch.setattr(consumer._silent, "_look_at", 0.0)
+    eventually(lambda: consumer.consume(8, 1.0), "a record")
+    assert looked[-1] == {}
     consumer.close()
 
 
@@ -288,20 +394,29 @@ class Stored:
         self.asked = list[int]()
         self.response: Future[Fetched] = Future()
 
-    def ask(self, place: stalled_fetch.Place, start: int, size: int) -> Future[Fetched]:
+    def ask(self, place: Place, start: int, size: int) -> Future[Fetched]:
         self.asked.append(start)
         return self.response
 
-    def answer(self, *batches: Batch, error: UnknownError | None = None) -> None:
+    def answer(self, *batches: bytes, error: UnknownError | None = None) -> None:
         self.response = Future()
         if error is None:
-            self.response.set_result(Fetched([*batches], [], stable=9))
+            self.response.set_result(_fetched(*batches))
         else:
             self.response.set_exception(error)
 
 
-def _batch(first: int, *, is_control: bool = False, is_compressed: bool = False) -> Batch:
-    return Batch(range(first, first + 1), 1, -1, is_control, is_control, is_compressed)
+def _fetched(*batches: bytes) -> Fetched:
+    data = b"".join(batches)
+    return Fetched([*headers(data)], [], data, stable=9)
+
+
+def _at(first: int, raw: bytes = SILENT_BATCH) -> bytes:
+    """Return a batch as it is stored at an offset."""
+    return struct.pack(">q", first) + raw[8:]
+
+
+MARKER, SILENT_LZ4 = batch(record(0), codec=32), batch(record(0, length=500))
 
 
 @pytest.fixture
@@ -324,25 +439,71 @@ def test_a_partition_is_asked_about_once_it_has_stopped(silent: SilentPartitions
     assert stored.asked == []
     assert not any(looks(silent, stored, 5, 6) for _ in range(4))
     assert stored.asked == [5], "once, until there is a response"
-    stored.response.set_result(Fetched([_batch(5)], []))
+    stored.response.set_result(_fetched(_at(5)))
     assert looks(silent, stored, 5, 6)
 
 
 def test_a_response_about_an_earlier_offset_does_not_count(silent: SilentPartitions) -> None:
     stored = Stored()
     assert not any(looks(silent, stored, 5, 9) for _ in range(2))
-    stored.response.set_result(Fetched([_batch(5)], []))
+    stored.response.set_result(_fetched(_at(5)))
     assert not looks(silent, stored, 6, 9)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        SOUND,
+        FAR_BATCH,
+        batch(record(0, b"", b"", [(b"a", b"b")]), record(1), codec=UNCOMPRESSED),
+        SILENT_LZ4,
+    ],
+    ids=["sound", "far", "empty", "compressed"],
+)
+def test_what_the_client_can_read_and_compressed_batches_are_left_to_it(
+    silent: SilentPartitions, raw: bytes
+) -> None:
+    """It may just read other partitions first."""
+    stored = Stored()
+    stored.answer(_at(5, raw), _at(7))
+    assert not any(looks(silent, stored, 5, 8) for _ in range(5))
+
+
+@pytest.mark.parametrize("where", ["record", "key", "value"])
+def test_a_length_that_the_client_reads_otherwise_is_found(
+    silent: SilentPartitions, where: str
+) -> None:
+    sound = record(1, b"key", b"value")
+    long = {
+        "record": record(1, b"key", b"value", longer=FAR >> 1),
+        "key": sound.replace(b"\x06key", b"\x86\x80\x80\x80\x10key"),
+        "value": sound.replace(b"\x0avalue", b"\x8a\x80\x80\x80\x10value"),
+    }[where]
+    assert long != sound
+    stored = Stored()
+    stored.answer(_at(5, batch(record(0), long, codec=UNCOMPRESSED)))
+    assert any(looks(silent, stored, 5, 7) for _ in range(3))
+
+
+def test_a_batch_that_was_cut_off_is_requested_again(silent: SilentPartitions) -> None:
+    stored = Stored()
+    stored.answer(_at(5, MARKER), _at(6)[:-1])
+    assert not any(looks(silent, stored, 5, 7) for _ in range(2))
+    stored.answer(_at(6))
+    assert any(looks(silent, stored, 5, 7) for _ in range(3))
+    assert stored.asked == [5, 6]
 
 
 def test_markers_are_asked_about_once(silent: SilentPartitions) -> None:
     stored = Stored()
-    stored.answer(_batch(5, is_control=True))
+    stored.answer(_at(5, MARKER))
     assert not any(looks(silent, stored, 5, 6) for _ in range(9))
     assert stored.asked == [5]
-    stored.answer(_batch(6))
+    stored.answer(_at(6))
     assert any(looks(silent, stored, 5, 7) for _ in range(3))
     assert stored.asked == [5, 6]
+    assert any(looks(silent, stored, 2, 7) for _ in range(3)), "after a seek back"
+    assert stored.asked == [5, 6, 2]
 
 
 def test_records_behind_an_open_transaction_are_found_when_it_ends(
@@ -351,13 +512,11 @@ def test_records_behind_an_open_transaction_are_found_when_it_ends(
     stored = Stored()
     stored.answer()
     assert not any(looks(silent, stored, 5, 7) for _ in range(5))
-    stored.answer(_batch(5))
+    stored.answer(_at(5))
     assert any(looks(silent, stored, 5, 8) for _ in range(3))
 
 
-def test_compressed_and_unknown_batches_are_left_to_the_client(silent: SilentPartitions) -> None:
+def test_without_a_response_nothing_is_silent(silent: SilentPartitions) -> None:
     stored = Stored()
-    stored.answer(_batch(5, is_compressed=True), _batch(6))
-    assert not any(looks(silent, stored, 5, 7) for _ in range(5))
     stored.answer(error=UnknownError(5))
     assert not any(looks(silent, stored, 5, 7) for _ in range(5))

@@ -139,7 +139,7 @@ MUTANTS = (
         _CHECKED,
         "offset == batch.offsets.start",
         "offset == start",
-        _CHECKED_TESTS,
+        f"{_AS_STORED_TESTS}::test_gaps_of_transactions_are_left_to_the_client",
     ),
     KafkaMutant(
         "skip a record because Kafka does not respond",
@@ -191,6 +191,48 @@ MUTANTS = (
         _AS_STORED_TESTS,
     ),
     KafkaMutant(
+        "end reading as stored after the records of a call are taken",
+        _FALLBACK,
+        "        self._end_as_stored()\n        self._look_for_silent()\n"
+        "        self._client_first = not self._client_first\n"
+        "        read = self._of_client(most, 0) if self._client_first else []\n"
+        "        read += self.as_stored.take(most - len(read), self._paused)\n",
+        "        self._look_for_silent()\n"
+        "        self._client_first = not self._client_first\n"
+        "        read = self._of_client(most, 0) if self._client_first else []\n"
+        "        read += self.as_stored.take(most - len(read), self._paused)\n"
+        "        self._end_as_stored()\n",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "leave a partition paused that is assigned again",
+        _FALLBACK,
+        "        super().resume(partitions)  # the client does not forget that it was paused\n",
+        "",
+        f"{_AS_STORED_TESTS}::test_another_assignment_is_read_by_the_client",
+    ),
+    KafkaMutant(
+        "return no message before the time is over",
+        _FALLBACK,
+        "            if time.monotonic() >= until:\n",
+        "            if True:\n",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "take a partition for silent that the client reads later",
+        "kafka/silent_partitions.py",
+        "return not found.is_compressed and not batch.is_readable",
+        "return not found.is_compressed",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "read partitions of others as stored",
+        _FALLBACK,
+        "place in assigned and place not in others",
+        "place not in others",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
         "let the client always be the first",
         _FALLBACK,
         "        self._client_first = not self._client_first\n",
@@ -228,8 +270,8 @@ MUTANTS = (
     KafkaMutant(
         "leave the client paused after a minute",
         _FALLBACK,
-        "            super().resume([TopicPartition(*place) for place in over if place not in",
-        "            super().pause([TopicPartition(*place) for place in over if place not in",
+        "            super().resume([TopicPartition(*place) for place in resumed])\n",
+        "            pass\n",
         _AS_STORED_TESTS,
     ),
     KafkaMutant(
@@ -249,8 +291,8 @@ MUTANTS = (
     KafkaMutant(
         "ask about markers again and again",
         "kafka/silent_partitions.py",
-        "            self._empty[place] = fetched.batches[-1].offsets.stop\n",
-        "            pass\n",
+        "range(empty.start, fetched.batches[-1].offsets.stop)",
+        "range(0)",
         _AS_STORED_TESTS,
     ),
     KafkaMutant(
