@@ -143,7 +143,7 @@ class CheckedConsumer(FallbackConsumer):
         batch = self._batch_at(place, start)
         if not is_bad and (batch is None or offset == batch.offsets.start):
             return None
-        if batch is not None and not batch.is_compressed and self.read_as_stored(place, start):
+        if batch is not None and batch.can_be_read and self.read_as_stored(place, start):
             return start
         offsets = range(start, start + 1) if batch is None else batch.offsets
         if batch is not None and place[0] in self._exact and self._suspects.get(place) != offsets:

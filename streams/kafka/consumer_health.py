@@ -92,7 +92,7 @@ class ConsumerHealth:
         if search.found == search.start:
             return search.place if self._stalled.is_drained else None
         start = search.start if self._next is None else self._next
-        if not search.is_compressed and consumer.read_as_stored(search.place, start):
+        if search.can_be_read and consumer.read_as_stored(search.place, start):
             return None
         with suppress(KafkaException):  # if the partition was revoked, its next owner searches
             consumer.seek(TopicPartition(*search.place, search.found))

@@ -102,6 +102,14 @@ class FallbackConsumer(Consumer):
         self._paused.difference_update((one.topic, one.partition) for one in partitions)
         super().resume([p for p in partitions if (p.topic, p.partition) not in self.as_stored])
 
+    def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Return the next offsets, also after transaction markers."""
+        found = super().position(partitions)
+        for one in found:
+            if (place := (one.topic, one.partition)) in self.as_stored:
+                one.offset = self.as_stored.next_offset(place)
+        return found
+
     def next_offset(self, place: Place) -> int | None:
         """Return the offset after the last returned record, or the start offset."""
         return self._nexts.get(place)

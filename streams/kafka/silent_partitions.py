@@ -79,4 +79,4 @@ class SilentPartitions:
             self._empty[place] = range(empty.start, found.offsets.start)
             return False
         batch = StoredBatch(place, fetched.data[found.stored])
-        return not found.is_compressed and not batch.is_readable
+        return found.can_be_read and not batch.is_readable

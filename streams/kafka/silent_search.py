@@ -45,12 +45,12 @@ class SilentSearch:
     that the client could not parse. Then the search continues after the batch that contains the
     offset. After the search has ``ended``, ``found`` is the offset after the last unreadable batch.
     If ``found`` is ``start``, the log is readable there. With ``once``, the search ends with the
-    first batch.
+    first batch. ``can_be_read``: whether the first batch can be read as stored.
     """
 
     def __init__(self, cluster: Cluster, place: Place, start: int, *, once: bool = False) -> None:
         self.place, self.start, self.found = place, start, start
-        self.ended, self.is_compressed = False, True
+        self.ended, self.can_be_read = False, False
         self._cluster, self._once = cluster, once
         self._reported: tuple[int, int] | None = None
         self._thread = threading.Thread(target=self._run, name="unreadable", daemon=True)
@@ -78,7 +78,7 @@ class SilentSearch:
                     batch = stored.first_with_records(self.place, at, left)
                     self.found = batch.offsets.stop
                     if at == self.start:
-                        self.is_compressed = batch.is_compressed
+                        self.can_be_read = batch.can_be_read
                 if self._once:
                     break
         except Exception as error:

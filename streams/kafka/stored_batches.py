@@ -64,6 +64,11 @@ class Batch(NamedTuple):
     stored: slice = slice(0)
     """Where the batch is in the response; it may be cut off there."""
 
+    @property
+    def can_be_read(self) -> bool:
+        """Return whether the records are as a broker has checked them, and none was compacted."""
+        return not self.is_compressed and self.records == len(self.offsets)
+
 
 class Fetched(NamedTuple):
     """A response: headers of batches, and the id and first offset of aborted transactions.

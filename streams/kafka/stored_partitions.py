@@ -33,7 +33,7 @@ class StoredPartition:
     """The committed records of a partition from the offset ``start`` on; ``clock`` is in seconds.
 
     ``next`` is the offset after the last record that was taken. Reading ``is_over`` after 60 s, at
-    a compressed batch, or if Kafka does not respond. Then the client continues there.
+    a compressed or compacted batch, or if Kafka does not respond. Then the client continues there.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class StoredPartition:
     def _read(self, fetched: Fetched) -> Iterator[Message]:
         for batch in readable(fetched):
             data, (first, stop) = fetched.data[batch.stored], (batch.offsets[0], batch.offsets.stop)
-            if batch.is_compressed:
+            if not batch.can_be_read:
                 self.next, self.is_over = max(self.next, first), True
                 return
             if len(data) < batch.stored.stop - batch.stored.start:
@@ -147,6 +147,10 @@ class StoredPartitions:
     def seek(self, place: Place, offset: int) -> None:
         """Continue at an offset in one of the partitions."""
         self._partitions[place].seek(offset)
+
+    def next_offset(self, place: Place) -> int:
+        """Return the next offset in one of the partitions."""
+        return self._partitions[place].next
 
     def end(self, places: Collection[Place]) -> None:
         """No longer read these partitions."""

@@ -293,6 +293,27 @@ def test_compressed_batches_are_left_to_the_client(
     consumer.close()
 
 
+def test_compacted_batches_are_left_to_the_client(
+    kafka: str, unique: str, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their records do not have successive offsets."""
+    cluster, topic = topic_of(kafka, unique, UNCOMPRESSED)
+    for one in (FAR_BATCH, batch(record(0), record(1), codec=UNCOMPRESSED), END):
+        append(kafka, topic, one)
+    request = StoredBatches._request
+
+    async def compacted(self: StoredBatches, place: Place, start: int, size: int) -> Fetched:
+        fetched = await request(self, place, start, size)
+        batches = [one._replace(records=1) for one in fetched.batches]
+        return fetched._replace(batches=batches)
+
+    monkeypatch.setattr(StoredBatches, "_request", compacted)
+    consumer = reading(cluster, topic)
+    assert [offset for offset, _ in records(consumer, 4)] == [0, 1, 2, 3]
+    assert not consumer.as_stored
+    consumer.close()
+
+
 def test_the_end_of_the_partition_is_told(kafka: str, unique: str) -> None:
     """Workers need it when the log ends with markers."""
     cluster, topic = topic_of(kafka, unique, UNCOMPRESSED)
@@ -310,6 +331,7 @@ def test_the_end_of_the_partition_is_told(kafka: str, unique: str) -> None:
     error = found[1].error()
     assert error is not None and error.code() == KafkaError._PARTITION_EOF
     assert [one.offset() for one in found] == [0, 3]
+    assert [one.offset for one in consumer.position([TopicPartition(topic, 0)])] == [3]
     consumer.close()
 
 

@@ -165,15 +165,29 @@ MUTANTS = (
     KafkaMutant(
         "skip a far offset instead of reading the batch as stored",
         _CHECKED,
-        "batch is not None and not batch.is_compressed and self.read_as_stored(place, start)",
+        "batch is not None and batch.can_be_read and self.read_as_stored(place, start)",
         "False",
         _AS_STORED_TESTS,
     ),
     KafkaMutant(
         "read compressed batches as stored",
         "kafka/stored_partitions.py",
-        "            if batch.is_compressed:\n",
+        "            if not batch.can_be_read:\n",
         "            if False:\n",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "read compacted batches as stored",
+        _STORED,
+        " and self.records == len(self.offsets)",
+        "",
+        _AS_STORED_TESTS,
+    ),
+    KafkaMutant(
+        "give the client's position in a partition that is read as stored",
+        _FALLBACK,
+        "                one.offset = self.as_stored.next_offset(place)\n",
+        "                pass\n",
         _AS_STORED_TESTS,
     ),
     KafkaMutant(
@@ -221,8 +235,8 @@ MUTANTS = (
     KafkaMutant(
         "take a partition for silent that the client reads later",
         "kafka/silent_partitions.py",
-        "return not found.is_compressed and not batch.is_readable",
-        "return not found.is_compressed",
+        "return found.can_be_read and not batch.is_readable",
+        "return found.can_be_read",
         _AS_STORED_TESTS,
     ),
     KafkaMutant(
@@ -298,7 +312,7 @@ MUTANTS = (
     KafkaMutant(
         "skip silent records of other topics after a search",
         "kafka/consumer_health.py",
-        "        if not search.is_compressed and consumer.read_as_stored(search.place, start):\n",
+        "        if search.can_be_read and consumer.read_as_stored(search.place, start):\n",
         "        if False:\n",
         _AS_STORED_TESTS,
     ),
