@@ -7,14 +7,14 @@
 Every consumer is a ``checked_consumer``, which skips compressed malformed batches that only a
 hostile writer sends (``silent_search``), and a ``fallback_consumer``, which reads uncompressed ones
 as stored (``stored_partitions``, ``silent_partitions``). ``stored_batches`` requests what is stored
-(``access`` is how it connects), and ``stored_records`` parses it. Modules that read: ``reader``
-reads partitions to their ends, ``follow`` and ``spans`` read many topics, and ``recent_records``
-reads the newest records. ``fetcher`` fetches single records, within a ``search_time``, with a
-``record_cache`` and a ``stored_reader``. ``bounded_poll`` takes records that a client has already
-fetched, and ``headers`` reads the headers of a record. ``transactor`` writes in a transaction;
-``fenced`` recognizes a client whose name another process has taken. Modules for offsets and groups:
-``commits``, ``committed``, ``offset_metadata``, ``lag``, ``members``, ``coordinator``; ``trim``
-deletes the beginnings of logs.
+(``access`` is how it connects), ``batch_headers`` and ``stored_records`` parse it. Modules that
+read: ``reader`` reads partitions to their ends, ``follow`` and ``spans`` read many topics, and
+``recent_records`` reads the newest records. ``fetcher`` fetches single records, within a
+``search_time``, with a ``record_cache`` and a ``stored_reader``. ``bounded_poll`` takes records
+that a client has already fetched, and ``headers`` reads the headers of a record. ``transactor``
+writes in a transaction; ``fenced`` recognizes a client whose name another process has taken.
+Modules for offsets and groups: ``commits``, ``committed``, ``offset_metadata``, ``lag``,
+``members``, ``coordinator``; ``trim`` deletes the beginnings of logs.
 
 Errors and watchdogs: ``failure`` turns exceptions into errors with a remedy; ``patience`` limits
 calls that may never return; ``outage``, ``lost_brokers``, ``stalled_fetch``,

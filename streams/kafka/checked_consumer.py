@@ -10,9 +10,10 @@ from typing import Any
 from confluent_kafka import OFFSET_STORED, KafkaError, KafkaException, Message, TopicPartition
 
 from streams.causes import Causes, more
+from streams.kafka.batch_headers import Batch
 from streams.kafka.fallback_consumer import FallbackConsumer
 from streams.kafka.stalled_fetch import Place
-from streams.kafka.stored_batches import Batch, StoredBatches, UnknownError
+from streams.kafka.stored_batches import StoredBatches, UnknownError
 
 log = logging.getLogger("hopline.kafka")
 

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 
+from streams.kafka.batch_headers import Fetched, readable
 from streams.kafka.stalled_fetch import Place
-from streams.kafka.stored_batches import Fetched, StoredBatches, UnknownError, readable
+from streams.kafka.stored_batches import StoredBatches, UnknownError
 from streams.kafka.stored_records import StoredBatch
 
 _EVERY = 0.5

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import struct
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from streams.causes import Causes, more
 from streams.kafka.access import access_of
+from streams.kafka.batch_headers import Batch, Fetched, headers, readable
 from streams.kafka.stalled_fetch import Place
 from streams.kafka.stored_records import StoredBatch
 
@@ -34,13 +33,6 @@ _TIMEOUT, _PAUSE = 10.0, 0.2
 """Seconds for a request, and seconds to wait after it has failed."""
 _FOREVER = 2**31 - 1
 _READ_COMMITTED = 1
-_HEADER = struct.Struct(">qiibIhiqqqhii")
-"""First offset, length, leader epoch, format, checksum, attributes, last offset minus first, two
-timestamps, producer id, epoch and sequence, number of records."""
-_BEFORE_LENGTH = 12
-"""Bytes of a batch that its length does not include."""
-_FORMAT = 2
-_CODEC, _TRANSACTIONAL, _CONTROL = 0b111, 1 << 4, 1 << 5
 
 
 class UnknownError(Exception):
@@ -49,37 +41,6 @@ class UnknownError(Exception):
     def __init__(self, at: int, why: str = "no response") -> None:
         super().__init__(why)
         self.at = at
-
-
-class Batch(NamedTuple):
-    """The header of a stored batch."""
-
-    offsets: range
-    records: int
-    producer: int
-    is_transactional: bool
-    is_control: bool
-    """Whether the batch is a transaction marker."""
-    is_compressed: bool = False
-    stored: slice = slice(0)
-    """Where the batch is in the response; it may be cut off there."""
-
-    @property
-    def can_be_read(self) -> bool:
-        """Return whether the records are as a broker has checked them, and none was compacted."""
-        return not self.is_compressed and self.records == len(self.offsets)
-
-
-class Fetched(NamedTuple):
-    """A response: headers of batches, and the id and first offset of aborted transactions.
-
-    ``stable`` is the last stable offset; ``None`` if a quota delays this client's responses.
-    """
-
-    batches: list[Batch]
-    aborted: list[tuple[int, int]]
-    data: bytes = b""
-    stable: int | None = None
 
 
 class Known(NamedTuple):
@@ -105,6 +66,7 @@ class StoredBatches:
         self._known: dict[Place, Known] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connecting = asyncio.Lock()
+        self._requests = set[asyncio.Task[Any]]()
         self._thread = threading.Thread()
         self._client: Any = None
 
@@ -143,9 +105,7 @@ class StoredBatches:
         loop, self._loop = self._loop, None
         if loop is None:
             return
-        disconnect = asyncio.wait_for(self._disconnect(), _TIMEOUT)
-        with suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(disconnect, loop).result()
+        asyncio.run_coroutine_threadsafe(self._end(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         self._thread.join()
         loop.close()
@@ -188,11 +148,16 @@ class StoredBatches:
     async def _asked(self, place: Place, start: int, size: int) -> Fetched:
         from aiokafka.errors import KafkaError  # importing aiokafka takes 0.1 s
 
+        task = asyncio.current_task()
+        assert task is not None
+        self._requests.add(task)
         try:
             return await asyncio.wait_for(self._request(place, start, size), _TIMEOUT)
         except (KafkaError, OSError, TimeoutError) as error:
             await self._disconnect()  # perhaps another broker leads the partition now
             raise UnknownError(start, repr(error)) from error
+        finally:
+            self._requests.discard(task)
 
     async def _request(self, place: Place, start: int, size: int) -> Fetched:
         from aiokafka.errors import for_code
@@ -234,6 +199,15 @@ class StoredBatches:
                 self._client = client
             return self._client
 
+    async def _end(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_TIMEOUT):
+                if requests := [*self._requests]:
+                    for one in requests:
+                        one.cancel()
+                    await asyncio.wait(requests)
+                await self._disconnect()
+
     async def _disconnect(self) -> None:
         client, self._client = self._client, None
         if client is not None:
@@ -250,47 +224,3 @@ async def _close(client: Any) -> None:
 def _known(start: int, fetched: Fetched) -> Known:
     stop = fetched.batches[-1].offsets.stop
     return Known(start, stop, readable(fetched), time.monotonic() + _KEPT)
-
-
-def headers(data: bytes) -> Iterator[Batch]:
-    """Yield the headers of the batches in a response; the last batch can be cut off."""
-    at = 0
-    while at + _HEADER.size <= len(data):
-        first, length, _, magic, _, attributes, last, _, _, producer, _, _, records = (
-            _HEADER.unpack_from(data, at)
-        )
-        if magic != _FORMAT:  # no broker that Hopline supports stores another format
-            return
-        yield Batch(
-            range(first, first + last + 1),
-            records,
-            producer,
-            bool(attributes & _TRANSACTIONAL),
-            bool(attributes & _CONTROL),
-            bool(attributes & _CODEC),
-            slice(at, stop := at + _BEFORE_LENGTH + length),
-        )
-        at = stop
-
-
-def readable(fetched: Fetched) -> list[Batch]:
-    """Return the batches with committed records, as Kafka's clients find them.
-
-    From the first offset of an aborted transaction up to the next marker of the same producer, all
-    transactional batches of this producer belong to the transaction.
-    """
-    found = list[Batch]()
-    waiting = deque(sorted(fetched.aborted, key=_first_offset))
-    aborting = set[int]()
-    for batch in fetched.batches:
-        while waiting and waiting[0][1] < batch.offsets.stop:
-            aborting.add(waiting.popleft()[0])
-        if batch.is_control:
-            aborting.discard(batch.producer)
-        elif batch.records and not (batch.is_transactional and batch.producer in aborting):
-            found.append(batch)
-    return found
-
-
-def _first_offset(transaction: tuple[int, int]) -> int:
-    return transaction[1]

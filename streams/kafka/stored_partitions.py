@@ -13,8 +13,9 @@ from contextlib import suppress
 
 from confluent_kafka import KafkaError, Message
 
+from streams.kafka.batch_headers import Fetched, readable
 from streams.kafka.stalled_fetch import Place
-from streams.kafka.stored_batches import Fetched, StoredBatches, UnknownError, readable
+from streams.kafka.stored_batches import StoredBatches, UnknownError
 from streams.kafka.stored_records import StoredBatch
 
 _FETCH = 256 << 10

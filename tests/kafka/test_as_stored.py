@@ -22,9 +22,10 @@ from streams.kafka import (
     stored_partitions,
     take,
 )
+from streams.kafka.batch_headers import Fetched, headers
 from streams.kafka.silent_partitions import SilentPartitions
 from streams.kafka.stalled_fetch import Place
-from streams.kafka.stored_batches import Fetched, StoredBatches, UnknownError, headers
+from streams.kafka.stored_batches import StoredBatches, UnknownError
 from tests.kafka.raw_batch import FAR, UNCOMPRESSED, append, batch, record
 from tests.kafka.raw_transaction import RawTransactions
 from tests.kafka.test_checked_consumer import BEHIND, GOOD, good, topic_of

@@ -17,8 +17,8 @@ from streams.kafka import (
     take,
 )
 from streams.kafka import silent_search as silent
+from streams.kafka.batch_headers import Fetched
 from streams.kafka.stalled_fetch import Place
-from streams.kafka.stored_batches import Fetched
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from tests.kafka.raw_batch import LZ4, UNCOMPRESSED, append, batch, disguised, record

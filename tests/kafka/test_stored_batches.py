@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
 import ssl
@@ -14,7 +15,9 @@ import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
 from streams.kafka import Cluster, access_of, stored_batches
-from streams.kafka.stored_batches import Batch, Fetched, UnknownError, headers, readable
+from streams.kafka.batch_headers import Batch, Fetched, headers, readable
+from streams.kafka.stored_batches import UnknownError
+from streams.wire import Topics
 from tests.kafka.raw_batch import LZ4, UNCOMPRESSED, append, ask, batch, record, request, text
 from tests.kafka.test_checked_consumer import BEHIND, GOOD, fail_first, good, received, topic_of
 from tests.running import eventually
@@ -187,6 +190,23 @@ def test_a_broker_that_hangs_is_given_up(
             found.first_with_records((topic, 0), 0, 10)
     assert isinstance(refused.value.__cause__, TimeoutError)
     assert found._client is None, "closed"
+
+
+@pytest.mark.filterwarnings("error")
+def test_closing_ends_the_requests_that_have_no_response(
+    unique: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Otherwise their tasks are destroyed later, with a warning for each."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        found = Cluster(f"127.0.0.1:{silent.getsockname()[1]}", Topics(unique)).stored_batches()
+        assert found is not None
+        asked = [found.ask((unique, number), 0, 1) for number in range(3)]
+        silent.accept()[0].close()
+        found.close()
+        assert all(one.done() for one in asked)
+        assert not found._requests
+    gc.collect()
+    assert [str(one.message) for one in recwarn] == []
 
 
 @pytest.mark.parametrize(

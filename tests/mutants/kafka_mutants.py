@@ -52,6 +52,7 @@ _HANGS = (
 _FETCHER = "kafka/fetcher.py"
 _PATIENCE = "kafka/patience.py"
 _CHECKED = "kafka/checked_consumer.py"
+_HEADERS = "kafka/batch_headers.py"
 _STORED, _STORED_TESTS = "kafka/stored_batches.py", "kafka/test_stored_batches.py"
 _CHECKED_TESTS = "kafka/test_checked_consumer.py"
 _GAP_TESTS = "kafka/test_gaps.py"
@@ -177,8 +178,15 @@ MUTANTS = (
         _AS_STORED_TESTS,
     ),
     KafkaMutant(
-        "read compacted batches as stored",
+        "leave requests without a response to the garbage collector",
         _STORED,
+        "                if requests := [*self._requests]:\n",
+        "                if requests := []:\n",
+        f"{_STORED_TESTS}::test_closing_ends_the_requests_that_have_no_response",
+    ),
+    KafkaMutant(
+        "read compacted batches as stored",
+        _HEADERS,
         " and self.records == len(self.offsets)",
         "",
         _AS_STORED_TESTS,
@@ -346,21 +354,21 @@ MUTANTS = (
     ),
     KafkaMutant(
         "take a marker for a batch with records",
-        _STORED,
+        _HEADERS,
         "        if batch.is_control:\n",
         "        if False:\n",
         _STORED_TESTS,
     ),
     KafkaMutant(
         "take records of an aborted transaction for readable ones",
-        _STORED,
+        _HEADERS,
         "            aborting.add(waiting.popleft()[0])\n",
         "            waiting.popleft()\n",
         _STORED_TESTS,
     ),
     KafkaMutant(
         "skip the transactions after an aborted one",
-        _STORED,
+        _HEADERS,
         "            aborting.discard(batch.producer)\n",
         "            pass\n",
         _STORED_TESTS,
