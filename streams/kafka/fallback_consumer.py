@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -76,9 +76,8 @@ class FallbackConsumer(Consumer):
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions too."""
-        places = [(one.topic, one.partition) for one in partitions]
-        self.as_stored.end(places)
-        self._paused.difference_update(places)
+        self.as_stored.end(_places(partitions))
+        self._paused.difference_update(_places(partitions))
         self._begin(partitions)
         super().incremental_assign(partitions)
         super().resume(partitions)
@@ -95,11 +94,11 @@ class FallbackConsumer(Consumer):
     def pause(self, partitions: list[TopicPartition]) -> None:
         """Return no records of these partitions."""
         super().pause(partitions)
-        self._paused.update((one.topic, one.partition) for one in partitions)
+        self._paused.update(_places(partitions))
 
     def resume(self, partitions: list[TopicPartition]) -> None:
         """Return records of these partitions again."""
-        self._paused.difference_update((one.topic, one.partition) for one in partitions)
+        self._paused.difference_update(_places(partitions))
         super().resume([p for p in partitions if (p.topic, p.partition) not in self.as_stored])
 
     def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
@@ -134,8 +133,8 @@ class FallbackConsumer(Consumer):
                 self._nexts[place] = offset
         if gave_up:
             known, assigned = {**self._starts, **self._nexts}, self.assignment()
-            places = ((one.topic, one.partition) for one in assigned)
-            super().assign([TopicPartition(*p, known.get(p, OFFSET_STORED)) for p in places])
+            at = [TopicPartition(*p, known.get(p, OFFSET_STORED)) for p in _places(assigned)]
+            super().assign(at)
             super().pause([TopicPartition(*p) for p in {*self._paused, *self.as_stored}])
 
     # --- records ---------------------------------------------------------------------------------
@@ -222,15 +221,19 @@ class FallbackConsumer(Consumer):
             self.read_as_stored(place, nexts[place])
 
     def _assigned(self) -> set[Place]:
-        return {(one.topic, one.partition) for one in self.assignment()}
+        return set(_places(self.assignment()))
 
     def _end_of_log(self, place: Place) -> int:
         return int(self.get_watermark_offsets(TopicPartition(*place), cached=True)[1])
 
     def _end_as_stored(self) -> None:
-        over = self.as_stored.over()
-        if over:
+        if over := self.as_stored.over():
             assigned = self._assigned()
-            self._go_on({place: offset for place, offset in over.items() if place in assigned})
-            resumed = [place for place in over if place in assigned and place not in self._paused]
+            over = {place: offset for place, offset in over.items() if place in assigned}
+            self._go_on(over)
+            resumed = [place for place in over if place not in self._paused]
             super().resume([TopicPartition(*place) for place in resumed])
+
+
+def _places(partitions: Iterable[TopicPartition]) -> list[Place]:
+    return [(one.topic, one.partition) for one in partitions]

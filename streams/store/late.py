@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -34,6 +35,11 @@ def late_of(store: Store, query: str, start: int, end: int) -> tuple[LateRows, .
     """Return what a query's figures of [start, end) may lack, oldest first."""
     overlaps = (LATE.c.first_at < end) & (LATE.c.until > start)
     return _read(store, (LATE.c.query == query) & overlaps)
+
+
+def span_of(late: Sequence[LateRows]) -> tuple[int, int]:
+    """Return the time from which and before which late rows are, of at least one batch."""
+    return min(each.first_at for each in late), max(each.until for each in late)
 
 
 def _read(store: Store, which: sa.ColumnElement[bool]) -> tuple[LateRows, ...]:

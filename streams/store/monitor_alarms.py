@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from streams.prose import counted, listed
 from streams.store.alarm import Alarm, AlarmKind, Facts, Severity
 from streams.store.freshness import Freshness, Reading
-from streams.store.late import LateRows
+from streams.store.late import LateRows, span_of
 
 _PLACE = "monitor"
 _FIGURES = {
@@ -30,7 +30,7 @@ def late(facts: Facts) -> Iterator[Alarm]:
         groups[batch.query].append(batch)
     for query, batches in sorted(groups.items()):
         rows = sum(batch.rows for batch in batches)
-        first, until = min(b.first_at for b in batches), max(b.until for b in batches)
+        first, until = span_of(batches)
         yield Alarm(
             Severity.INFO,
             AlarmKind.LATE,

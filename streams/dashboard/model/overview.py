@@ -30,7 +30,7 @@ from streams.store import (
     percentiles,
 )
 from streams.store.freshness import QUERIES
-from streams.store.late import LateRows, late_of
+from streams.store.late import LateRows, late_of, span_of
 
 _NONE_MISSING = MissingCounts()
 
@@ -199,7 +199,7 @@ def overview_of(found: Found) -> Overview:
         lost=found.lost,
         malformed=sum(row.count for row in found.malformed),
         repeats=tuple(found.repeats),
-        incomplete=incomplete_of(found.late),
+        incomplete=span_of(found.late) if found.late else None,
         paths=path_latencies(whole, lambda row: tuple(row.path.split(">"))),
         hops=path_latencies(legs, lambda row: (row.leg_from, row.leg_to)),
         waiting=found.waiting,
@@ -210,13 +210,6 @@ def overview_of(found: Found) -> Overview:
         refusals=refusals_of(found.refusals),
         refused=found.refused,
     )
-
-
-def incomplete_of(late: Sequence[LateRows]) -> tuple[int, int] | None:
-    """Return the time that late rows are from; None without late rows."""
-    if not late:
-        return None
-    return min(each.first_at for each in late), max(each.until for each in late)
 
 
 def depths_of(

@@ -23,9 +23,11 @@ def read_waiting(situation: Situation, window: Window, fresh: Freshness) -> Wait
 
     The present sum is that of the dialogs in the store; samples are some seconds older.
     """
-    queues: Sequence[QueueSample | WaitingMessages] = situation.queues(window.until)
+    queues: Sequence[QueueSample | WaitingMessages]
     if window.live:
         queues = tuple(one for of_one in situation.waiting().values() for one in of_one)
+    else:
+        queues = situation.queues(window.until)
     if fresh.until("dialogs") is None or not (queues or window.live):
         return None
     oldest = (queue.oldest_at for queue in queues if queue.oldest_at is not None)
