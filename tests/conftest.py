@@ -37,9 +37,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Leave no process behind, whatever ends this one; take no width from the terminal.
 
     An unexpected error of a command is a traceback, in this process and in those that it starts.
+    Java compiles quickly rather than well, because most of a short run of Spark is compilation.
     """
     os.environ.pop("COLUMNS", None)
     os.environ["HOPLINE_TRACEBACK"] = "1"
+    os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     config.stash[_LEFTOVERS] = Leftovers()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import uuid
@@ -16,7 +15,6 @@ from streams.dashboard import wording
 from streams.dashboard.span import Span
 from streams.store import Report, Situation, Store
 from tests.dashboard.served import Seen, serving
-from tests.monitor.records import SHORT_RUN
 from tests.running import eventually, running
 
 pytestmark = pytest.mark.timeout(600)  # Spark starts within
@@ -72,8 +70,7 @@ def real(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]
 def monitor(*options: str) -> None:
     """Run `hopline monitor` until it has read everything."""
     command = [sys.executable, "-m", "streams", "monitor", "--until-idle", "3", *options]
-    environment = {**os.environ, **dict([SHORT_RUN])}
-    subprocess.run(command, check=True, capture_output=True, timeout=500, env=environment)
+    subprocess.run(command, check=True, capture_output=True, timeout=500)
 
 
 @pytest.mark.long

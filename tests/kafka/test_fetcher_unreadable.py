@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from streams.kafka import Cluster, Fetcher, GoneError, NotNowError, SearchTime, fetcher
+from streams.kafka import Cluster, Fetcher, GoneError, Message, NotNowError, SearchTime, fetcher
 from streams.kafka.stored_batches import StoredBatches, UnknownError
 from streams.wire import Topics
 from tests.kafka.raw_batch import FAR, UNCOMPRESSED, append, batch, disguised, record
 from tests.kafka.test_checked_consumer import good, topic_of
+from tests.running import DEADLINE
 from tests.workers.rig import HookedCluster
 
 SILENT = batch(record(0, length=500))
@@ -20,19 +22,37 @@ SILENT = batch(record(0, length=500))
 
 @dataclass
 class Counts:
-    """What a fetcher's consumer does: the offsets to which it goes, and waits without a record."""
+    """What a fetcher's consumer does: the offsets to which it goes, and waits without a record.
 
+    If there are ``silent`` offsets, the consumer waits in vain only there: all other records are
+    awaited, however slow Kafka is.
+    """
+
+    silent: frozenset[int] = frozenset()
     seeks: list[int] = field(default_factory=list)
     blocked: int = 0
+    next: int = 0
 
     def assign(self, method: Any, places: Any) -> Any:
         self.seeks += [place.offset for place in places]
+        [self.next] = [place.offset for place in places]
         return method(places)
 
     def poll(self, method: Any, timeout: float) -> Any:
-        found = method(timeout)
+        comes = bool(self.silent) and self.next not in self.silent
+        found = method(DEADLINE if comes else timeout)
         self.blocked += found is None and timeout == fetcher._BLOCKED
+        self._follow([] if found is None else [found])
         return found
+
+    def consume(self, method: Any, *limits: float) -> Any:
+        found = method(*limits)
+        self._follow(found)
+        return found
+
+    def _follow(self, found: list[Message]) -> None:
+        if found:
+            self.next = (found[-1].offset() or 0) + 1
 
 
 def fetcher_of(
@@ -41,15 +61,22 @@ def fetcher_of(
     _, topic = topic_of(kafka, prefix)
     for one in batches:
         append(kafka, topic, one)
-    counts = Counts()
-    hooks = {"assign": counts.assign, "poll": counts.poll}
+    counts = Counts(frozenset(n for n, one in enumerate(batches) if one == SILENT))
+    hooks = {"assign": counts.assign, "poll": counts.poll, "consume": counts.consume}
     return Fetcher(HookedCluster(kafka, Topics(prefix), hooks=hooks), topic, 0, cache_bytes), counts
+
+
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop the fetcher's clock, by which it judges whether Kafka is slow."""
+    monkeypatch.setattr(fetcher, "time", SimpleNamespace(monotonic=lambda: 0.0))
 
 
 def values(bodies: Fetcher, *offsets: int) -> list[bytes | str | None]:
     return [bodies.fetch(offset).value() for offset in offsets]
 
 
+@pytest.mark.usefixtures("still")
 def test_an_unreadable_batch_between_two_bodies_is_passed_over_without_waiting_again(
     kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +97,7 @@ def test_an_unreadable_batch_between_two_bodies_is_passed_over_without_waiting_a
     bodies.close()
 
 
+@pytest.mark.usefixtures("still")
 def test_only_the_latest_unreadable_batches_are_remembered(
     kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +111,7 @@ def test_only_the_latest_unreadable_batches_are_remembered(
     bodies.close()
 
 
+@pytest.mark.usefixtures("still")
 def test_after_an_unreadable_batch_others_are_suspected(
     kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

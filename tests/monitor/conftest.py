@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 
 from streams.errors import HoplineError
 from streams.monitor import close_session, open_session
-from tests.monitor.records import SHORT_RUN
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,11 +31,9 @@ def _collected() -> Iterator[None]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Return the session; without Java these tests fail, they do not skip."""
     log = tmp_path_factory.mktemp("spark") / "spark.log"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(*SHORT_RUN)
-        try:
-            session = open_session(master="local[2]", log=log)
-        except HoplineError as error:
-            pytest.fail(f"These tests need Spark. {error.message}", pytrace=False)
+    try:
+        session = open_session(master="local[2]", log=log)
+    except HoplineError as error:
+        pytest.fail(f"These tests need Spark. {error.message}", pytrace=False)
     yield session
     close_session(session)

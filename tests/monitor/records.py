@@ -28,9 +28,6 @@ Brokers reject records that are older than five years, so the year is not a cons
 LIFETIME = NOON + 86_400_000
 """When the tests' dialogs end."""
 
-SHORT_RUN = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-"""For the environment. Most of a short run is compilation; the second compiler never pays here."""
-
 Headers = list[tuple[str, bytes]]
 
 

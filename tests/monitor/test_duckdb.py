@@ -42,7 +42,7 @@ from tests.faults.scenarios import ENDPOINTS, FORWARDERS, Scenario
 from tests.monitor.agreed import agreed_clusters
 from tests.monitor.faulty import MINUTE, closing, traffic
 from tests.monitor.killed import Several, read_on
-from tests.monitor.records import SHORT_RUN, Stored, create_topics, produce
+from tests.monitor.records import Stored, create_topics, produce
 from tests.monitor.recount import KINDS, Figures, recounted, stored
 from tests.postgres import Postgres
 
@@ -101,7 +101,7 @@ def _killed(config: MonitorConfig, urls: list[str], query: str) -> None:
     values = {name: str(getattr(config, name)) for name in ("bootstrap", "prefix", "checkpoint")}
     arguments = json.dumps({**values, "urls": urls, "killing": query})
     command = [sys.executable, "-m", "tests.monitor.killed", arguments]
-    ended = subprocess.run(command, env={**os.environ, **dict([SHORT_RUN])})
+    ended = subprocess.run(command)
     assert ended.returncode == -signal.SIGKILL
 
 

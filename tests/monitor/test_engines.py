@@ -6,7 +6,6 @@ The records are a real Kafka's or captures', and have every kind of fault.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -32,7 +31,6 @@ from streams.wire import Topics
 from tests.command import hopline
 from tests.monitor.agreed import agreed_captures, agreed_clusters
 from tests.monitor.odd import Place, Story, Written, committed
-from tests.monitor.records import SHORT_RUN
 from tests.running import until_stable
 
 DIALOGS = 120
@@ -164,10 +162,7 @@ def verified(tmp_path: Path, engine: str, *, is_odd: bool) -> tuple[int, Any]:
     many = told[0]._replace(key=b"x", headers=[("h", None)] * 300)
     [file] = captures(tmp_path, [*told, *[many] * is_odd], 1)
     command = [sys.executable, "-m", "streams", "verify", "--capture", file, "--engine", engine]
-    environment = {**os.environ, **dict([SHORT_RUN])}
-    done = subprocess.run(
-        [*command, "--format", "json"], capture_output=True, text=True, env=environment
-    )
+    done = subprocess.run([*command, "--format", "json"], capture_output=True, text=True)
     found = json.loads(done.stdout)
     assert found.pop("engine") == engine
     return done.returncode, found

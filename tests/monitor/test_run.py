@@ -22,7 +22,7 @@ from streams.monitor import MonitorConfig, open_session, run
 from streams.monitor.cluster import cluster_id
 from streams.store import Report, Row, Store, database
 from streams.wire import Topics
-from tests.monitor.records import SHORT_RUN, Stored, create_topics, produce
+from tests.monitor.records import Stored, create_topics, produce
 from tests.monitor.traffic import deliveries
 from tests.running import DEADLINE
 from tests.workers.raw_produce import produce_unreadable
@@ -220,8 +220,7 @@ def test_a_signal_stops_the_command_in_order(config: MonitorConfig, tmp_path: Pa
         *("--prefix", config.prefix, "--store", config.store),
         *("--checkpoint", str(config.checkpoint), "--ready-file", str(ready)),
     ]
-    environment = {**os.environ, **dict([SHORT_RUN])}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as monitor:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as monitor:
         _wait(lambda: ready.exists() or monitor.poll() is not None, "the command is ready")
         monitor.send_signal(signal.SIGTERM)
         _, output = monitor.communicate(timeout=_PATIENCE)

@@ -20,13 +20,13 @@ from streams.monitor import MonitorConfig
 from streams.store import LatencyWindow, Store
 from streams.wire import Topics
 from tests.monitor.faulty import MINUTE, traffic
-from tests.monitor.records import SHORT_RUN, create_topics, produce
+from tests.monitor.records import create_topics, produce
 from tests.monitor.recount import recounted, stored
 from tests.running import DEADLINE
 
 _SPARK = Path(pyspark.__file__).parent
 _ENVIRONMENT = {
-    **os.environ, **dict([SHORT_RUN]), "SPARK_HOME": str(_SPARK), "SPARK_LOCAL_IP": "127.0.0.1",
+    **os.environ, "SPARK_HOME": str(_SPARK), "SPARK_LOCAL_IP": "127.0.0.1",
     "SPARK_DAEMON_MEMORY": "256m",
 }  # fmt: skip
 _PATIENCE = 2 * DEADLINE

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.monitor.records import SHORT_RUN
 from tests.security.secured import SCRAM, Secured, password_of
 
 PATIENCE = 600
@@ -60,7 +59,7 @@ def run(folder: Path, variables: dict[str, str], *words: str) -> Done:
     """Run a command of ``hopline`` in a folder."""
     child = subprocess.Popen(
         [sys.executable, "-m", "streams", *words],
-        env={**os.environ, **dict([SHORT_RUN]), **variables},
+        env={**os.environ, **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
