@@ -56,11 +56,14 @@ def bodies(two: Rig, topic: str) -> list[bytes | None]:
 
 def abort(two: Rig, times: int = 1) -> tuple[Any, list[int]]:
     """Return a hook that lets Kafka abort transactions, and a note of each."""
-    consumer = two.cluster.consumer(f"{two.topics.prefix}stale")
+    group, admin = f"{two.topics.prefix}stale", two.cluster.admin()
+    consumer = two.cluster.consumer(group)
     consumer.subscribe([two.topics.cmd("B")])
     eventually(lambda: consumer.poll(0.05) or consumer.memberid(), "a membership")
     stale = consumer.consumer_group_metadata()
-    consumer.close()
+    consumer.close()  # does not wait until Kafka has removed the member
+    members = lambda: admin.describe_consumer_groups([group])[group].result().members  # noqa: E731
+    eventually(lambda: not members() or pause(), "the member has left")
     done: list[int] = []
 
     def hook(method: Any, offsets: Any, member: Any, timeout: float) -> Any:
