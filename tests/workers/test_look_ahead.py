@@ -49,13 +49,15 @@ def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
 
 @pytest.fixture
 def ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a worker read ahead of a small backlog, and wait for the first record."""
-    waited = set[int]()
+    """Let a worker read ahead of a small backlog; its first look finds all that arrives late."""
+    looked = set[int]()
 
     def patient(consumer: Consumer, most: int) -> list[Message]:
-        first = None if id(consumer) in waited else consumer.poll(DEADLINE)
-        waited.add(id(consumer))
-        return [*([] if first is None else [first]), *take_more(consumer, most)]
+        if id(consumer) in looked:
+            return take_more(consumer, most)
+        looked.add(id(consumer))
+        late = (consumer.poll(DEADLINE) for _ in LATE)
+        return [message for message in late if message is not None]
 
     monkeypatch.setattr(look_ahead, "FAR", FAR)
     monkeypatch.setattr(look_ahead, "take_more", patient)
