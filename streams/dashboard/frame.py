@@ -27,6 +27,8 @@ from streams.dashboard.template import part
 
 _PATIENCE = 0.7
 """Seconds for which a browser waits for content before it gets the empty frame."""
+_LONGEST = 60.0
+"""Seconds after which NiceGUI reports that it could not build the frame, on a very busy machine."""
 
 log = logging.getLogger("hopline.dashboard")
 
@@ -156,4 +158,4 @@ def _add(context: Context, pages: tuple[Page, ...], page: Page, refresh: float) 
         await browser.begin()
 
     for path in (page.path, *page.also):
-        ui.page(path, title=f"{page.name} · Hopline")(shown)
+        ui.page(path, title=f"{page.name} · Hopline", response_timeout=_LONGEST)(shown)

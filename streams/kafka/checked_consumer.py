@@ -37,8 +37,8 @@ class CheckedConsumer(FallbackConsumer):
     where to fetch next. An application that commits such an offset skips all records before it. If
     the offset is beyond the end of the log, the client cannot continue.
 
-    * A record whose offset is at or beyond the end of the log is dropped. Each response contains
-      this end.
+    * A record of a compressed batch whose offset is at or beyond the end of the log is dropped.
+      Each response contains this end. If the batch is not compressed, it is read as stored.
     * In the topics ``exact``, offsets must increase. After a gap, the record must be the first of
       its batch, and only transaction markers and aborted batches may be in the gap. Other topics do
       not need this check, for example because senders retry frames.

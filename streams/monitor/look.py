@@ -100,9 +100,10 @@ class Eye:
         }
         notes = self._notes(topics)
         names = [name for kinds in topics.values() for name in kinds]
-        ends, begins = read_ends(self._cluster, names), read_begins(self._cluster, names)
-        logs = {place: range(begins.get(place, 0), end) for place, end in ends.items()}
         read = [s.name for s in specs_of(topology, self._cluster.topics) if s.kind in _READ]
+        ends = read_ends(self._cluster, sorted({*names, *read}))
+        begins = read_begins(self._cluster, names)
+        logs = {p: range(first, ends[p]) for p, first in begins.items() if p in ends}
         heartbeats = {name: (up, at) for name, up, at in self._liveness.judge(now)}
         return Seen(
             homes,
@@ -115,7 +116,7 @@ class Eye:
                 for other in next_instances(topology, instance)
             ),
             self._hung.look(read),
-            read_ends(self._cluster, read),
+            ends,
         )
 
     def close(self) -> None:
