@@ -55,8 +55,8 @@ class Seen:
 
     ``lags``: records by (instance, role, kind of topic); ``held``: copies and bytes of bodies;
     ``heartbeats``: whether an instance is up, and its last heartbeat; ``links``: the instances to
-    which an instance's routes lead. For the topics that the monitor reads, ``hung`` has hung
-    transactions, and ``ends`` the ends of the partitions.
+    which an instance's routes lead. ``hung``: hung transactions in the topics that the monitor
+    reads. ``ends``: the ends of the partitions of these topics and of the workers' inputs.
     """
 
     homes: tuple[str, ...]

@@ -34,8 +34,9 @@ class Counts:
     next: int = 0
 
     def assign(self, method: Any, places: Any) -> Any:
-        self.seeks += [place.offset for place in places]
-        [self.next] = [place.offset for place in places]
+        [place] = places
+        self.seeks.append(place.offset)
+        self.next = place.offset
         return method(places)
 
     def poll(self, method: Any, timeout: float) -> Any:
