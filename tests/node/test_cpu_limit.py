@@ -225,12 +225,15 @@ def choice(count: int) -> str:
 
 @pytest.mark.filterwarnings("ignore:can't verify the content model")
 @pytest.mark.parametrize(
-    ("schema", "what"), [(groups(18), "Checking a body"), (choice(1_000), "Compiling a schema")]
+    ("schema", "what"), [(groups(18), "Checking a body"), (choice(3_000), "Compiling a schema")]
 )
 def test_a_schema_that_takes_too_much_time_is_given_up(
     schema: str, what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """18 groups take seconds for each body, and twice as long with each further group."""
+    """18 groups take seconds for each body, twice as long with each further group.
+
+    Compiling 3,000 elements takes 2.2 s, four times as long for twice as many.
+    """
     monkeypatch.setattr(validation, "_MOST_CPU", 0.3)
     monkeypatch.setattr(validation, "_schemas", {})
     monkeypatch.setattr(validation, "_verdicts", {})
